@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from postroom import label
-from postroom.bridges.files import inbox, outbox
+from postroom.bridges.files import arrivals, inbox, outbox
 from postroom.config import Settings
 from postroom.room.local import LocalRoom
 from tests.postal import Agent, Postal
@@ -41,7 +41,13 @@ def prepare(place: str) -> None:
         "2.json", *({"id": f"2{n}", "to": "alice", "payload": f"two {n}"} for n in range(2)), {"id": "bad"}
     )
     bob.put("3.json", {"id": "3", "to": "nobody", "payload": "three"})
-    bob.put("4.json", {"id": "4", "to": "alice", "replyTo": bob.inbox()[0]["id"], "payload": "four"})
+    unread = bob.inbox()[0]["id"]
+    for name, text in (("17-a.json", "raw"), ("17-b.json", "raw, read"), ("17-c.json", "")):
+        bob.drop(
+            name, {"id": name, "from": "planner", "to": "bob", "payload": {"text": text}} if text else {}
+        )
+    bob.put_away("17-b.json")
+    bob.put("4.json", {"id": "4", "to": "alice", "replyTo": unread, "payload": "four"})
 
 
 def carry(place: str) -> None:
@@ -84,14 +90,21 @@ def play(place: str, last: int) -> tuple[list[str], bool]:
     return steps, status == signal.SIGKILL
 
 
+def text_of(letter: dict[str, Any]) -> str:
+    return letter.get("body") or letter["payload"]["text"]
+
+
 def left(place: str) -> dict[str, Any]:
     """What there is, as the agents and the room see it."""
     bob = Agent(os.path.join(place, "tree", "bob"))
     with open_room(place) as room:
+        room.join("planner")
         return {
+            "raw": {m.body: d[0].state.value for m, d in room.sent("planner")},
+            "refused": bob.names("inbox", "rejected"),
             "alice": sorted(mail.body for mail in room.peek("alice")),
-            "inbox": sorted(one["body"].split("\n")[0] for one in bob.inbox()),
-            "repeats": sorted(one["body"] for one in bob.inbox() if one.get("mayBeRepeat")),
+            "inbox": sorted(text_of(one).split("\n")[0] for one in bob.inbox()),
+            "repeats": sorted(text_of(one) for one in bob.inbox() if one.get("mayBeRepeat")),
             "states": {m.body: d[0].state.value for m, d in room.sent("alice")},
             "processed": bob.names("outbox", "processed"),
             "rejected": bob.names("outbox", "rejected"),
@@ -102,7 +115,7 @@ def left(place: str) -> dict[str, Any]:
 
 
 def main(place: str, last: int) -> None:
-    inbox._SURE = outbox._QUIET = 0.0  # nobody waits for a clock here
+    inbox._SURE = outbox._QUIET = arrivals._QUIET = 0.0  # nobody waits for a clock here
     steps, killed = play(place, last)
     sys.stdout.write(json.dumps({"steps": steps, "killed": killed, **left(place)}) + "\n")
 

@@ -39,6 +39,12 @@ class Agent:
             json.dump(content, file)
         os.rename(self.path("outbox", f".{name}"), self.path("outbox", name))
 
+    def drop(self, name: str, letter: Any) -> None:
+        """Straight into the inbox, as programs of older tools do."""
+        with open(self.path("inbox", f".{name}"), "w", encoding="utf-8") as file:
+            json.dump(letter, file)
+        os.rename(self.path("inbox", f".{name}"), self.path("inbox", name))
+
     def write(self, name: str, data: bytes) -> None:
         """As one should not: whoever looks may see a part."""
         with open(self.path("outbox", name), "wb") as file:

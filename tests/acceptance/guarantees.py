@@ -38,6 +38,7 @@ PROMISES: dict[str, str] = {
     "broadcast-guard": "What would reach very many is refused until that is confirmed.",
     "mailbox-once": "A letter left in a file mailbox is in the room once, set aside with a reason, or waits.",
     "mailbox-ids": "The ids in one file mailbox are its own: those in another are other letters.",
+    "mailbox-arrivals": "A letter that another program writes straight into an inbox is in the room once.",
     "mailbox-hostile": "What lies in a file mailbox is never followed or run, and speaks for its agent only.",
     "mailbox-seen": "Mail is seen when it was taken out of an inbox that is still there, and not before.",
     "mailbox-program": "What a program got by files comes again, labelled, if it dies over it.",

@@ -44,12 +44,10 @@ def test_the_rows_of_a_queue_come_in_as_its_guide_says(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
-    [table], [script] = (blocks("coming-from-sqlite-queue.md", language) for language in ("sql", "python"))
+    [table] = blocks("coming-from-sqlite-queue.md", "sql")
     queue = sqlite3.connect("queue.db")
     queue.executescript(table)
     queue.close()
-    exec(script, made := {})
-    made["queue"].close()
     brought, instead = blocks("coming-from-sqlite-queue.md", "sh")
     assert "Make it fifty." in typed(cli, brought, tmp_path).out
     sent = cli.ok("sent", "--as", "planner", "--json").json["messages"]

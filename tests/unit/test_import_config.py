@@ -8,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from postroom.bridges.files import naming
 from postroom.config import Settings
 from postroom.errors import InvalidValue, NameTaken, NotFound, PostroomError
-from postroom.imports import document, naming, recognition
+from postroom.imports import document, recognition
 from postroom.imports.plan import Agents, Kind
 from postroom.room import declared
 from tests.process import ROOT

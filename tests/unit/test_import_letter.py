@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postroom.bridges.files import dialect
 from postroom.errors import InvalidLetter
-from postroom.imports import dialect
 
 FIELDS = dialect._FIELDS
 WORDS = [word for words in FIELDS.values() for word in words]

@@ -6,8 +6,8 @@ under `config`; and as a list with `id`, `tmux_session` and `tmux_pane`, where t
 
 from typing import Any, cast
 
+from postroom.bridges.files import naming
 from postroom.errors import InvalidValue
-from postroom.imports import naming
 from postroom.imports.plan import Agents, Kind, LeftOut
 from postroom.imports.program import runtime_of, words
 from postroom.model.message import Json

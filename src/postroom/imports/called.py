@@ -8,7 +8,7 @@ from typing import Any, cast
 from postroom import config, host
 from postroom.errors import Refused
 from postroom.imports import recognition
-from postroom.imports.plan import Kind, Mail
+from postroom.imports.plan import Mail
 from postroom.room.imported import is_here
 from postroom.room.local import LocalRoom
 
@@ -21,7 +21,7 @@ def check(room: LocalRoom, mail: Mail) -> None:
     was = {word: before[word] for word, new in mail.called.items() if before.get(word, new) != new}
     if not was:
         return
-    earlier = recognition.plan(mail.source, Kind.MAILBOX, room.settings, room.home, {**mail.called, **was})
+    earlier = recognition.plan(mail.source, mail.kind, room.settings, room.home, {**mail.called, **was})
     assert isinstance(earlier, Mail)
     refs = {piece.ref for piece in mail.pieces}
     here = sum(is_here(room, piece.ref) for piece in earlier.pieces if piece.ref not in refs)

@@ -9,29 +9,21 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from postroom.bridges.files import naming
+from postroom.bridges.files.dialect import Read, is_everybody
 from postroom.bridges.files.letter import ACK, NACK, Letter, reason
+from postroom.bridges.files.wording import drafted
 from postroom.clock import iso
 from postroom.config import Settings
-from postroom.errors import InvalidLetter, InvalidPayload, PostroomError, UsageError
-from postroom.imports import naming
-from postroom.imports.dialect import Read, is_everybody
+from postroom.errors import InvalidLetter, PostroomError
 from postroom.imports.plan import LeftOut, Mail
 from postroom.imports.tree import Box, Found, Tree
 from postroom.model.message import Json
-from postroom.room.draft import Draft, draft
+from postroom.room.draft import Draft
 from postroom.room.guard import IMPORT
 from postroom.room.imported import Piece, Ref, Rung
 from postroom.text import encode, storable
 
-_AS_NOTES = (
-    "",
-    "note",
-    "custom",
-    "broadcast",
-    "decision_gate",
-    "interrupt",
-    "system",
-)  # some would act when shown
 _RUNGS = {Box.WAITING: Rung.WAITING, Box.UNSENT: Rung.WAITING, Box.DONE: Rung.SEEN, Box.SENT: Rung.GONE}
 _FURTHER = (Rung.GONE, Rung.WAITING, Rung.SEEN, Rung.ACKED, Rung.REFUSED)  # what tells more of a letter
 
@@ -213,37 +205,7 @@ def _drafted(copy: _Copy, source: str, settings: Settings, home: str) -> Draft:
         about["timestamp"] = iso(read.at)
     if read.to and read.to != (copy.to,):
         about["to"] = list(read.to)
-    if read.rest and (letter.body or letter.payload):
-        about["rest"] = read.rest
-
-    def drafted(type: str, body: str, payload: Json | None) -> Draft:
-        return draft(
-            settings, copy.to, body, type=type, payload=payload, home=home, key=copy.key,
-            subject=" ".join(letter.subject.split()), priority=letter.priority,
-            requires_ack=letter.requires_ack, metadata={**(letter.metadata or {}), "imported": about},
-        )  # fmt: skip
-
-    text, payload = _noted(letter.body, letter.payload or (None if letter.body else read.rest) or None)
-    for content in ((text, payload), (letter.body, letter.payload)) if letter.type not in _AS_NOTES else ():
-        try:
-            return drafted(letter.type, *content)
-        except UsageError:
-            pass  # it is said in another way, and what it was called is kept
-    if letter.type not in ("", "note"):
-        about["type"] = letter.type
-    try:
-        return drafted("note", text, payload)
-    except InvalidPayload:
-        about["payload"] = payload
-        return drafted("note", text or "(what it says is in its metadata)", None)
-
-
-def _noted(body: str, payload: Json | None) -> tuple[str, Json | None]:
-    """A note says its text in its body."""
-    text = (payload or {}).get("text")
-    if body or payload is None or not isinstance(text, str):
-        return body, payload
-    return text, {key: value for key, value in payload.items() if key != "text"} or None
+    return drafted(read, copy.to, settings, home, key=copy.key, about=about, under="imported")
 
 
 def _before_answers(pieces: list[Piece]) -> list[Piece]:

@@ -9,8 +9,8 @@ import os
 from typing import Any, cast
 
 from postroom import config
+from postroom.bridges.files import naming
 from postroom.errors import InvalidValue
-from postroom.imports import naming
 from postroom.imports.plan import Agents, Kind, LeftOut
 from postroom.imports.program import runtime_of
 from postroom.model.message import Json

@@ -13,6 +13,7 @@ class Kind(StrEnum):
     AGENTCOMMS = "agentcomms"
     ORCHESTRATOR = "agent-orchestrator"
     MAILBOX = "mailbox"
+    QUEUE = "sqlite"
 
 
 class LeftOut(NamedTuple):
@@ -33,7 +34,7 @@ class Agents(NamedTuple):
 
 
 class Mail(NamedTuple):
-    """Mail that lies in a tree of mailboxes."""
+    """Mail that lies in a tree of mailboxes, or in tables of SQLite."""
 
     source: str
     mailboxes: list[str]  # the addresses of their owners
@@ -41,3 +42,4 @@ class Mail(NamedTuple):
     names: dict[str, str]  # those that are called otherwise here
     left: list[LeftOut]
     called: dict[str, str]  # everybody, by the word for them there
+    kind: Kind = Kind.MAILBOX

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 
 from postroom.config import Settings
 from postroom.errors import InvalidValue, NotFound, PostroomError
-from postroom.imports import agentcomms, document, mailbox, orchestrator, tree
+from postroom.imports import agentcomms, document, mailbox, orchestrator, queue, tree
 from postroom.imports.plan import Agents, Kind, Mail
 
 _FILES = ("agent-orchestrator.yaml", "agent-orchestrator.yml", "config.yaml", "config.yml", "config.json")
 _READERS = {Kind.ORCHESTRATOR: orchestrator, Kind.AGENTCOMMS: agentcomms}
 _HINT = (
-    "There must be an agentcomms config, an agent-orchestrator.yaml, or mailboxes: DIR/<agent>/inbox/*.json;"
+    "There must be an agentcomms config, an agent-orchestrator.yaml, or mailboxes (DIR/<agent>/inbox/*.json)"
+    " or a SQLite file with a table of messages;"
     " what it is can be said: --kind KIND"
 )
 
@@ -26,6 +27,10 @@ def plan(path: str, kind: str, settings: Settings, home: str, renamed: Mapping[s
             raise InvalidValue(f"there are no mailboxes in {path}", path=path, hint=_HINT)
         return mailbox.plan(tree.read(source), source, settings, home, renamed)
     file = config_at(path)
+    if kind == Kind.QUEUE or (not kind and queue.is_queue(file)):
+        if not queue.is_queue(file):
+            raise InvalidValue(f"{file} is no SQLite file", path=file, hint=_HINT)
+        return queue.plan(file, settings, home, renamed)
     found = document.read(file)
     chosen = (
         Kind(kind)
@@ -35,6 +40,10 @@ def plan(path: str, kind: str, settings: Settings, home: str, renamed: Mapping[s
     if chosen is None or not _READERS[chosen].looks_so(found):
         raise InvalidValue(f"{file} is not known as a config of another tool", path=file, hint=_HINT)
     return _READERS[chosen].plan(found, file, dict(renamed))
+
+
+def is_queue(path: str) -> bool:
+    return queue.is_queue(path)
 
 
 def aside(path: str, source: str) -> list[str]:

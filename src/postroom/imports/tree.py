@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+from postroom.bridges.files import dialect
+from postroom.bridges.files.dialect import Read
 from postroom.bridges.files.letter import items
 from postroom.bridges.files.place import BASE, SERVED
 from postroom.errors import InvalidLetter, InvalidValue, NameTaken, Refused
-from postroom.imports import dialect
-from postroom.imports.dialect import Read
 from postroom.imports.plan import LeftOut
 from postroom.text import storable
 

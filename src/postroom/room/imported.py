@@ -140,6 +140,12 @@ def _is_behind(here: Delivery, there: Rung) -> bool:
     return here.state is State.SEEN and there in (Rung.ACKED, Rung.REFUSED)
 
 
+def known(room: "LocalRoom", tx: "ReadTx", ref: Ref) -> list[tuple[Message, str]]:
+    """A message that was imported, with each who got it; none where it is not here."""
+    message = _known(tx, room, ref)
+    return [(message, one.recipient_id) for one in tx.deliveries(message.seq)] if message else []
+
+
 def is_here(room: "LocalRoom", ref: Ref) -> bool:
     return _known(room.store.look(), room, ref) is not None
 

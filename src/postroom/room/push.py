@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
     from postroom.store.contract import ReadTx, WriteTx
 
+PAGE = 500  # messages that the store gives at a time
+
 
 def may_be_pushed(mail: Mail) -> bool:
     return mail.delivery.reason != Reason.UNCERTAIN.value
@@ -89,8 +91,15 @@ def handed(room: "LocalRoom", session: Session, route: str) -> list[Mail]:
 
 def _handed(tx: "ReadTx | WriteTx", session: Session, route: str) -> list[Mail]:
     where = context(session)
-    return [
-        mail
-        for mail in tx.offered(session.agent, session.process)
-        if mail.delivery.route == route and mail.delivery.context == where and mail.delivery.handed_at
-    ]
+    found: list[Mail] = []
+    page = tx.offered(session.agent, session.process)
+    while page:
+        found += [
+            mail
+            for mail in page
+            if mail.delivery.route == route and mail.delivery.context == where and mail.delivery.handed_at
+        ]
+        if len(page) < PAGE:
+            break
+        page = tx.offered(session.agent, session.process, page[-1].delivery.seq)
+    return found

@@ -199,7 +199,9 @@ def test_who_removes_a_tree_again_does_not_touch_it_while_another_room_serves_it
     cli.ok("mailbox", "remove", tree)
     other = CommandLine(os.path.join(tmp_path, "other"))
     other.ok("mailbox", "add", tree, "bob")
-    until(lambda: os.path.exists(os.path.join(tree, "bob", "inbox", ".postroom")))
+    until(
+        lambda: os.listdir(os.path.join(tree, "bob", "outbox", ".taking"))
+    )  # it is ready for the next letter
     before = hidden(tree)
     assert cli("mailbox", "remove", tree).code == 3
     assert hidden(tree) == before
@@ -643,3 +645,23 @@ def test_what_is_being_taken_in_is_counted_as_waiting(cli: CommandLine, tree: st
     os.rename(bob.path("outbox", "a.json"), bob.path("outbox", ".taking", "1.a.json"))
     [listed] = cli.ok("mailbox", "--json").json["mailboxes"]
     assert listed["outbox"] == 1
+
+
+@pytest.mark.promise("mailbox-arrivals")
+def test_a_letter_that_another_program_puts_into_an_inbox_is_mail_like_any_other(
+    cli: CommandLine, tree: str
+) -> None:
+    bob = Agent(os.path.join(tree, "bob"))
+    os.mkdir(bob.place)
+    cli.ok("mailbox", "add", tree)
+    until(lambda: os.path.exists(bob.path("inbox", ".postroom")))
+    said = {"id": "m-1", "from": "alice", "to": "bob", "type": "note", "payload": {"text": "straight"}}
+    bob.drop("1772445600000-0001.json", said)
+    until(lambda: cli.ok("sent", "--as", "alice", "--json").json["messages"])
+    [sent] = cli.ok("sent", "--as", "alice", "--json").json["messages"]
+    assert (sent["body"], sent["verified"]) == ("straight", "unverified")
+    until(lambda: bob.names("inbox") != ["1772445600000-0001.json"])
+    [name] = bob.names("inbox")
+    assert bob.read("inbox", name) == said
+    bob.put_away(name)
+    until(lambda: cli.receipt(sent["id"])["state"] == "seen")

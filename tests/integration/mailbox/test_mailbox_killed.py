@@ -12,14 +12,16 @@ from tests.process import BOUND, ROOT, environment
 OURS = {
     "inbox-claimed", "inbox-written", "inbox-handed",
     "outbox-read", "outbox-claimed", "outbox-sent", "outbox-moved", "outbox-rejected",
+    "raw-stored", "raw-refused",
 }  # fmt: skip
 
 
-MOST = 80  # steps that a carrier may come to on that day; it lives on past the last one
+MOST = 110  # steps that a carrier may come to on that day; it lives on past the last one
 
 
 @pytest.mark.promise("mailbox-once")
 @pytest.mark.promise("mailbox-seen")
+@pytest.mark.promise("mailbox-arrivals")
 @pytest.mark.parametrize("last", range(1, MOST + 1))
 def test_a_carrier_that_is_killed_at_any_step_is_followed_by_one_that_goes_on(
     scratch: str, last: int
@@ -56,3 +58,6 @@ def check(done: dict[str, Any]) -> None:
     assert done["taking"] == done["outbox"] == []
     assert done["receipts"] == ["1.json", "3.json", "bad.json"]
     assert done["inbox"].count("new") == 1
+    assert done["inbox"].count("raw") == 1
+    assert done["raw"] == {"raw": "offered", "raw, read": "seen"}
+    assert done["refused"] == ["17-c.json"]

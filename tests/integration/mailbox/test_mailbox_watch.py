@@ -22,16 +22,22 @@ def wakes(descriptor: int, seconds: float = BOUND) -> bool:
     return bool(select.select([descriptor], [], [], seconds)[0])
 
 
-def test_an_agent_is_woken_by_what_comes_and_its_host_by_what_goes(tmp_path: os.PathLike[str]) -> None:
+def test_an_agent_is_woken_by_what_comes_and_its_host_by_what_goes_or_others_write(
+    tmp_path: os.PathLike[str],
+) -> None:
     host_side, own = (LocalShelf(os.fspath(tmp_path), "bob", side) for side in (Side.HOST, Side.AGENT))
     host_side.make()
     for each in (host_side, own):
         each.changes()
-    host_side.write(Folder.INBOX, "1.json", b"x")
+    host_side.write(Folder.INBOX, "2-0000000001-0000000a.json", b"x")
+    assert host_side.changes() == frozenset(), "it is its own"
     assert not wakes(host_side.fileno(), 0.0)
     assert own.changes() == {Folder.INBOX}
-    own.move(Folder.INBOX, "1.json", Folder.READ, "1.json")
+    own.move(Folder.INBOX, "2-0000000001-0000000a.json", Folder.READ, "1.json")
     assert host_side.changes() == {Folder.INBOX}
+    own.write(Folder.INBOX, "1-of-another.json", b"x")
+    assert host_side.changes() == {Folder.INBOX}
+    own.changes()
     host_side.write(Folder.RECEIPTS, "1.json", b"x")
     assert own.changes() == {Folder.RECEIPTS}
     for each in (host_side, own):

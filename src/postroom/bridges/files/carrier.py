@@ -113,11 +113,14 @@ class Carrier:
             self._inbox.settle()  # what lies in it from before
             more = self._inbox.put()
         self._inbox.check_context()
-        pauses = [self._outbox.take_in(), self._inbox.settle(), self._receipts.update()]
+        pauses = [self._outbox.take_in(), self._settle(), self._receipts.update()]
         if more:
             return 0.0
         self._box.shelf.prepare()
         return min((pause for pause in pauses if pause is not None), default=_SLOW)
+
+    def _settle(self) -> float | None:
+        return self._inbox.settle(is_told=self._may_be_gone)
 
     def close(self) -> None:
         self._box.shelf.close()

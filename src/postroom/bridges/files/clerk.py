@@ -3,6 +3,7 @@
 import shlex
 from typing import TYPE_CHECKING
 
+from postroom.bridges.files import arrivals
 from postroom.bridges.files.box import Box
 from postroom.bridges.files.letter import ACK, NACK, Flaw, Letter, is_same, key, options, reason
 from postroom.errors import KeyConflict, NotYourName, UnknownMessage, UnknownRecipient
@@ -96,6 +97,7 @@ class Clerk:
         found = (
             (look.message(ref) if ids.is_uuid(ref) else None)
             or look.message_by_key(self._box.id, key(ref))
+            or arrivals.find(look, self._box.id, ref)
             or (look.message(ref) if ids.is_handle(ref) else None)
         )
         if found is None:

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from postroom import host
 from postroom.bridges.files import descent
-from postroom.bridges.files.letter import numbered
+from postroom.bridges.files.letter import SUFFIX
 from postroom.errors import BridgeError
 
 try:
@@ -149,7 +149,7 @@ class Holds:
 def _is_hold(name: str) -> bool:
     """What has another name is nobody's that we know."""
     letter, _, number = name.rpartition(".")
-    return numbered(letter) is not None and _NUMBER.fullmatch(number) is not None
+    return letter.endswith(SUFFIX) and letter[0] != "." and _NUMBER.fullmatch(number) is not None
 
 
 def is_ours(name: str) -> bool:

@@ -11,8 +11,9 @@ In any other, what was not there yet is made good when the machine has started a
 import time
 
 from postroom import host
+from postroom.bridges.files.arrivals import Arrivals
 from postroom.bridges.files.box import HOLDER, ROUTE, Box, step
-from postroom.bridges.files.letter import inbox_name, letters, numbered, own_id, written
+from postroom.bridges.files.letter import SUFFIX, inbox_name, is_raw, letters, numbered, own_id, written
 from postroom.bridges.files.mark import Mark
 from postroom.bridges.files.shelf import MARK, Folder, is_read
 from postroom.errors import BridgeError, InvalidLetter, MailboxGone, MailboxLeased
@@ -52,6 +53,7 @@ class Inbox:
         self._missed: dict[int, float] = {}  # letters that are not there, and since when, by their numbers
         self._lying = 0  # letters in it, as of the last look
         self._done: dict[str, float] = {}  # letters that are acknowledged and still there, and since when
+        self._arrivals = Arrivals(box, self._check_context)  # what others write straight into it
         self._stuck = 0  # bytes of the letter that could not be written
         self._resumes = 0.0  # when that is tried again, on the monotonic clock
         self.why = ""  # why nothing can be written, for people
@@ -128,8 +130,8 @@ class Inbox:
         """
         names, lost = set(self._names()), list[Mail]()
         for mail in lies:
-            if inbox_name(mail.message) in names:
-                if not is_whole:
+            if self._lies(mail, names):
+                if not is_whole and not is_raw(mail.message):
                     self._write(mail)
             elif not self._is_whole(mail):
                 lost.append(mail)
@@ -137,6 +139,8 @@ class Inbox:
 
     def _is_whole(self, mail: Mail) -> bool:
         """Whether what was put away as read is what had been written."""
+        if is_raw(mail.message):
+            return self._is_read(mail)
         name, most = inbox_name(mail.message), len(self._written(mail)) + _SPARE
         try:
             [found] = letters(self._shelf.read(Folder.READ, name, most).data)
@@ -262,11 +266,13 @@ class Inbox:
 
     # what became of it
 
-    def settle(self) -> float | None:
-        """See what was taken out; in how many seconds more will be known, if that is so."""
+    def settle(self, *, is_told: bool = True) -> float | None:
+        """See what was taken out, and take in what others have put there; in how many seconds more will be
+        known, if that is so. `is_told`: something has come, or gone, or nobody tells of that.
+        """
         lies = push.handed(self._room, self._session, ROUTE)
         names = set(self._names())
-        missing = [mail for mail in lies if inbox_name(mail.message) not in names]
+        missing = [mail for mail in lies if not self._lies(mail, names)]
         if missing and not self.is_there():
             raise MailboxGone
         if missing and not self._is_same_or_read(missing):
@@ -274,16 +280,31 @@ class Inbox:
             raise Moved
         self._renew()
         was_full, self._lying = self._lying >= _MOST, len(lies) - self._see(missing)
-        self._tidy(names - {inbox_name(mail.message) for mail in lies})
+        others = names - {inbox_name(mail.message) for mail in lies}
+        self._tidy(others)
+        raw = {name for name in others if name.endswith(SUFFIX) and numbered(name) is None}
+        more = self._arrivals.take_in(raw, self._session, is_told=is_told)
+        if more == 0.0:
+            return 0.0
         if was_full and self._lying < _MOST:
             return 0.0  # there may be more that waits for the space
         due = [at + _SURE for at in self._missed.values()] + [at + _TIDY for at in self._done.values()]
         due += [self._resumes] if self.why else []
+        due += [time.monotonic() + more] if more is not None else []
         return max(0.0, min(due) - time.monotonic()) if due else None
+
+    def _lies(self, mail: Mail, here: set[str]) -> bool:
+        return inbox_name(mail.message) in here or (
+            is_raw(mail.message) and not here.isdisjoint(self._arrivals.names(mail.message))
+        )
+
+    def _is_read(self, mail: Mail) -> bool:
+        names = self._arrivals.names(mail.message) if is_raw(mail.message) else [inbox_name(mail.message)]
+        return any(is_read(self._shelf, name) for name in names)
 
     def _is_same_or_read(self, missing: list[Mail]) -> bool:
         """Where another inbox took the place of ours, only what was put away was taken."""
-        return self._mark.is_same() or all(is_read(self._shelf, inbox_name(one.message)) for one in missing)
+        return self._mark.is_same() or all(map(self._is_read, missing))
 
     def _renew(self) -> None:
         """A copy from before the last letters is known by its mark then, where nothing else tells."""
@@ -318,7 +339,7 @@ class Inbox:
 
     def _is_taken(self, mail: Mail, now: float) -> bool:
         long_ago = now - self._missed[mail.delivery.seq] >= _SURE
-        return long_ago or is_read(self._shelf, inbox_name(mail.message))
+        return long_ago or self._is_read(mail)
 
     def _tidy(self, names: set[str]) -> None:
         """Take away what the agent has acknowledged otherwise, or what is not for it any more."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ACK, NACK = "ack", "nack"  # types of what an agent says of a letter that it was given
 SUFFIX = ".json"
 _REJECTED = ".rejected"  # ends the name of a receipt that is called after a file
+RAW, ABOUT = "inbox:", "mailbox"  # before the key of what lay in an inbox; what its metadata says of that
 _KEY = "file:"  # before a writer's own id, as the room keeps it
 _LONGEST_ID = 200  # characters
 _MOST = 10_000  # letters in one file
@@ -236,6 +237,26 @@ def _encoded(document: Json) -> bytes:
 def inbox_name(message: Message) -> str:
     """Names sort as letters are to be read: the urgent ones first, then as they were sent."""
     return f"{message.priority.value}-{message.seq:010d}-{message.handle}{SUFFIX}"
+
+
+def names(message: Message) -> tuple[str, ...]:
+    """All names under which it may lie in an inbox: one that was written straight into it had another."""
+    usual = inbox_name(message)
+    if not is_raw(message):
+        return (usual,)
+    about: Any = (message.metadata or {}).get(ABOUT)
+    file = cast("Json", about).get("file") if isinstance(about, dict) else None
+    return (usual, file) if isinstance(file, str) and file else (usual,)
+
+
+def is_raw(message: Message) -> bool:
+    """Whether somebody wrote it straight into an inbox."""
+    return message.key is not None and message.key.startswith(RAW)
+
+
+def raw_key(reader: str, id: str) -> str:
+    """The id that its writer gave a letter which lay in the inbox of an agent, as a key of its messages."""
+    return f"{RAW}{reader}:{id}"
 
 
 def numbered(name: str) -> int | None:

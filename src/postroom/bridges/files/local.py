@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 import stat
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,9 +17,10 @@ from postroom import host
 from postroom.bridges.files import draft
 from postroom.bridges.files.descent import BELOW, FOLDER, below
 from postroom.bridges.files.hold import Here
-from postroom.bridges.files.letter import SUFFIX
-from postroom.bridges.files.shelf import MARK, Folder, Sheet
-from postroom.bridges.files.watch import Side, Watch, watch
+from postroom.bridges.files.letter import SUFFIX, numbered
+from postroom.bridges.files.shelf import MARK, USUAL, Folder, Picked, Sheet
+from postroom.bridges.files.tenure import Tenure, is_being_written
+from postroom.bridges.files.watch import Side, Visits, Watch, look_out, visits, watch
 from postroom.errors import BridgeError, InvalidLetter
 
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
@@ -26,6 +28,7 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOEXEC
 _PACKED = (Folder.READ, Folder.TAKEN, Folder.RECEIPTS)
 _MOST_PACKED = 500  # at a time
+_VISITS = 5.0  # seconds
 _AS_EVER = (FileNotFoundError, FileExistsError, InvalidLetter)  # what a shelf's user knows what to do with
 
 
@@ -39,6 +42,8 @@ class LocalShelf:
         self._watch: Watch | None = None
         self._is_watched = False
         self._draft: draft.Draft | None = None  # of the next letter into the inbox, made ahead
+        self._visits: Visits | None = None  # to the inbox
+        self._visits_until = 0.0  # when to see whether it still is the same one, on the monotonic clock
         self._has_mail = False  # whether letters come at all: else none is
         self.is_slow = bool(host.unsafe_file_system(self.place))
 
@@ -97,7 +102,7 @@ class LocalShelf:
                 _make(directory, self._name)
             finally:
                 os.close(directory)
-        for folder in Folder:
+        for folder in USUAL:
             self._make(folder)
 
     # files
@@ -119,20 +124,65 @@ class LocalShelf:
 
     def read(self, folder: Folder, name: str, limit: int) -> Sheet:
         with self._opened(folder) as directory:
-            about = os.stat(name, dir_fd=directory, follow_symlinks=False)
-            _check(about, limit)  # a device may do something when it is opened
+            opened = _open(directory, name, limit)
+            with open(opened, "rb", buffering=0):
+                return _sheet(opened, limit)
+
+    def pick(self, name: str, limit: int) -> Picked:
+        with self._opened(Folder.INBOX) as directory:
+            opened = _open(directory, name, limit)
             try:
-                opened = os.open(name, _READ, dir_fd=directory)
-            except OSError as exc:
-                if exc.errno in (errno.ELOOP, errno.ENXIO):  # it has just become one
-                    raise InvalidLetter("it is no plain file") from None
-                if isinstance(exc, PermissionError):
-                    raise InvalidLetter("it may not be read from here") from None
+                sheet = _sheet(opened, limit)
+            except BaseException:
+                os.close(opened)
                 raise
-            with open(opened, "rb", buffering=0) as file:
-                about = os.fstat(opened)
-                _check(about, limit)
-                return Sheet(_all(file.fileno(), limit), draft.stamp(about))
+        return Tenure(self, name, opened, sheet)
+
+    @contextmanager
+    def inbox(self) -> Generator[tuple[int, set[str]]]:
+        """It, open, and what has come there since somebody looks and no one else has read."""
+        with self._opened(Folder.INBOX) as directory:
+            found = None if self.is_slow else visits(directory)
+            yield directory, set() if found is None else found.fresh
+
+    def visitors(self) -> set[str] | None:
+        if self.is_slow:
+            return set()
+        found, now = self._visits, time.monotonic()
+        if found is None or found.is_over or now >= self._visits_until:
+            with self._opened(Folder.INBOX) as directory:
+                found = self._visits = visits(directory)
+            self._visits_until = now + _VISITS
+        else:
+            look_out()
+        if found is None:
+            return set()
+        gone, missed = set(found.gone), found.is_missed
+        found.gone.clear()
+        found.is_missed = False
+        return None if missed else gone
+
+    def read_since(self, moment: int) -> list[str]:
+        found: list[str] = []
+        if self.is_slow:
+            return found
+        with contextlib.suppress(FileNotFoundError), self._opened(Folder.READ) as directory:
+            for name in os.listdir(directory):
+                if name[0] != "." and name.endswith(SUFFIX) and numbered(name) is None:
+                    with contextlib.suppress(FileNotFoundError):
+                        about = os.stat(name, dir_fd=directory, follow_symlinks=False)
+                        if about.st_ctime_ns > moment:
+                            found.append(name)
+        return sorted(found)
+
+    def is_being_written(self, name: str) -> bool:
+        with contextlib.suppress(FileNotFoundError, InvalidLetter), self._opened(Folder.INBOX) as directory:
+            opened = _open(directory, name, sys.maxsize)
+            try:
+                return is_being_written(opened)
+            finally:
+                os.close(opened)
+        return False
 
     def write(
         self, folder: Folder, name: str, data: bytes, *, lasting: bool = True, beside: str = ""
@@ -270,6 +320,25 @@ def _opened_in(mailbox: int, folder: Folder) -> Generator[int]:
         yield directory
     finally:
         os.close(directory)
+
+
+def _open(directory: int, name: str, limit: int) -> int:
+    about = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    _check(about, limit)  # a device may do something when it is opened
+    try:
+        return os.open(name, _READ, dir_fd=directory)
+    except OSError as exc:
+        if exc.errno in (errno.ELOOP, errno.ENXIO):  # it has just become one
+            raise InvalidLetter("it is no plain file") from None
+        if isinstance(exc, PermissionError):
+            raise InvalidLetter("it may not be read from here") from None
+        raise
+
+
+def _sheet(opened: int, limit: int) -> Sheet:
+    about = os.fstat(opened)
+    _check(about, limit)
+    return Sheet(_all(opened, limit), draft.stamp(about))
 
 
 def _check(about: os.stat_result, limit: int) -> None:

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from postroom import config, label
-from postroom.bridges.files import counter, letter, served
+from postroom.bridges.files import counter, dialect, letter, served
 from postroom.bridges.files.hold import Holds
 from postroom.bridges.files.letter import Letter
 from postroom.bridges.files.shelf import Folder, Shelf
@@ -165,7 +165,7 @@ class Mailbox:
 
     def _take(self, shelf: Shelf, limit: int) -> list[Letter]:
         """What is no letter keeps no other from being read, and is told of, once, when it is all there is."""
-        here = [name for name in self._names(shelf) if letter.numbered(name) is not None]
+        here = [name for name in self._names(shelf) if name.endswith(letter.SUFFIX)]
         names = self._sound(shelf, here)
         while names:
             with self._guard:
@@ -211,9 +211,11 @@ class Mailbox:
         return found
 
     def _set_aside(self, shelf: Shelf, name: str, stamp: str, why: InvalidLetter) -> None:
+        """What another program has put there, and may still be writing, is for the room to refuse."""
         with self._guard:
             self._flawed[name] = stamp
-            self._untold[name] = f"{name} in {shelf.place}/inbox is no letter: {why}"
+            if letter.numbered(name) is not None:
+                self._untold[name] = f"{name} in {shelf.place}/inbox is no letter: {why}"
         self._put_back([name])
 
     def _put_back(self, names: Iterable[str]) -> None:
@@ -240,8 +242,7 @@ class Mailbox:
                 shelf.remove(Folder.INBOX, name)
             sheet = shelf.read(Folder.INBOX, name, _LARGEST)
             stamp = sheet.stamp
-            said = letter.items(sheet.data)
-            found = letter.read(said[0] if said else None)
+            found = dialect.found(sheet.data, name, shelf.place.rpartition("/")[2])
         except FileNotFoundError:
             self._let_go(name)
             return []

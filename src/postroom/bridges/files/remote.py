@@ -16,7 +16,7 @@ from postroom.bridges.files.depot import Depot
 from postroom.bridges.files.elsewhere import Elsewhere
 from postroom.bridges.files.hold import FOLDER
 from postroom.bridges.files.patient import Patient
-from postroom.bridges.files.shelf import MARK, Folder, Sheet
+from postroom.bridges.files.shelf import MARK, USUAL, Folder, Kept, Picked, Sheet
 from postroom.errors import BridgeError, InvalidLetter, InvalidValue, MailboxUnreachable
 
 BASE, SIGN = ".postroom", ".postroom/served"
@@ -128,7 +128,7 @@ class RemoteShelf:
         self._tidies_at = 0.0  # on the monotonic clock
 
     def make(self) -> None:
-        for folder in Folder:
+        for folder in USUAL:
             self._depot.make(f"{self._name}/{folder.value}")
 
     def names(self, folder: Folder) -> list[str]:
@@ -158,6 +158,21 @@ class RemoteShelf:
         if about.size > limit or len(data := self._depot.read(path, limit + 1)) > limit:
             raise InvalidLetter(f"it is larger than {limit:,} bytes")
         return Sheet(data, about.stamp)
+
+    def pick(self, name: str, limit: int) -> Picked:
+        """Its name stays: no such store renames at once, and who reads there cannot be noticed."""
+        return Kept(self.read(Folder.INBOX, name, limit))
+
+    def visitors(self) -> set[str]:
+        """None: nothing tells."""
+        return set()
+
+    def read_since(self, moment: int) -> list[str]:
+        """None: see `pack`."""
+        return []
+
+    def is_being_written(self, name: str) -> bool:
+        return False
 
     def write(
         self, folder: Folder, name: str, data: bytes, *, lasting: bool = True, beside: str = ""

@@ -14,6 +14,7 @@ class Folder(StrEnum):
 
     INBOX = "inbox"  # the agent reads it
     READ = "inbox/processed"  # and puts there what it has read
+    REFUSED = "inbox/rejected"  # what lay in the inbox, and is no letter; made when there is some
     OUTBOX = "outbox"  # the agent writes it
     TAKING = "outbox/.taking"  # what is being taken in just now, where its writer does not look
     TAKEN = "outbox/processed"
@@ -21,6 +22,7 @@ class Folder(StrEnum):
     RECEIPTS = "receipts"
 
 
+USUAL = tuple(folder for folder in Folder if folder is not Folder.REFUSED)  # of every mailbox
 MARK = ".postroom"  # in an inbox: it is still the same one, and nobody has taken it away
 
 
@@ -29,6 +31,32 @@ class Sheet(NamedTuple):
 
     data: bytes
     stamp: str  # another one, if it is not the same file or may have been written since
+
+
+class Picked(Protocol):
+    """A letter in an inbox that has been read, and may yet have to be called otherwise."""
+
+    sheet: Sheet
+
+    def rename(self, name: str) -> bool:
+        """Call it so, in its place; False, and nothing is done, unless it is sure that no one else has read
+        it there or is about to: who has would not find it again by the name that it knows.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+class Kept:
+    """One whose name stays as it is."""
+
+    def __init__(self, sheet: Sheet) -> None:
+        self.sheet = sheet
+
+    def rename(self, name: str) -> bool:
+        return False
+
+    def close(self) -> None: ...
 
 
 class Shelf(Protocol):
@@ -64,6 +92,24 @@ class Shelf(Protocol):
 
     def read(self, folder: Folder, name: str, limit: int) -> Sheet:
         """A plain file of at most so many bytes; anything else is an `InvalidLetter`."""
+        ...
+
+    def pick(self, name: str, limit: int) -> Picked:
+        """As `read`, of a letter in the inbox that somebody else has put there."""
+        ...
+
+    def visitors(self) -> set[str] | None:
+        """What others have put into the inbox, and what is not there any more, since the last call. None:
+        some of it may have been missed.
+        """
+        ...
+
+    def read_since(self, moment: int) -> list[str]:
+        """What was put away as read since then, in nanoseconds; none where that cannot be told."""
+        ...
+
+    def is_being_written(self, name: str) -> bool:
+        """Whether somebody has a file of the inbox open for writing, as far as that can be told."""
         ...
 
     def write(

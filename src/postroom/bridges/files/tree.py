@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from postroom import host
 from postroom.bridges import manifest as manifests
-from postroom.bridges.files import left, note
+from postroom.bridges.files import arrivals, left, note
 from postroom.bridges.files import place as places
 from postroom.bridges.files.box import ROUTE
 from postroom.bridges.files.left import Left
@@ -215,6 +215,7 @@ def release(room: LocalRoom, manifest: Manifest) -> None:
             if agent is not None:  # whatever happens: a person may not want to wait for a store that is slow
                 stack.callback(berth.vacate, room, agent)
                 stack.callback(forget_mark, room.home, agent.id)
+                stack.callback(arrivals.forget, room.home, agent.id)
             shelf = stack.enter_context(closing(places.shelf(place, folder)))
             if agent is not None:
                 withdraw(room, agent, shelf)

@@ -9,21 +9,26 @@ import ctypes
 import os
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from enum import Enum
 from functools import cache
 from typing import Any, Protocol
 
+from postroom import host
+from postroom.bridges.files.letter import numbered
 from postroom.bridges.files.shelf import Folder
 from postroom.errors import BridgeError
 
 _MODIFY_CLOSED, _MOVED_FROM, _MOVED_TO = 0x8, 0x40, 0x80
 _CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF = 0x100, 0x200, 0x400, 0x800
+_MODIFY, _READ_CLOSED = 0x2, 0x10
 _OVERFLOW, _IGNORED, _ONLYDIR = 0x4000, 0x8000, 0x1000000
 _COMES, _GOES = _MODIFY_CLOSED | _MOVED_TO | _CREATE, _MOVED_FROM | _DELETE
 _IS_LOST = _DELETE_SELF | _MOVE_SELF | _IGNORED
 _EVENT = struct.Struct("iIII")
+_BUFFER = 65_536
+_FULL = _BUFFER - _EVENT.size - 256  # bytes: after fewer there is nothing more to read
 
 Opened = Callable[[str], AbstractContextManager[int]]  # a folder of the mailbox; `""`: the mailbox itself
 
@@ -31,7 +36,7 @@ Opened = Callable[[str], AbstractContextManager[int]]  # a folder of the mailbox
 class Side(Enum):
     """Who watches, and what for."""
 
-    HOST = {Folder.INBOX: _GOES, Folder.OUTBOX: _COMES}  # noqa: RUF012 - a member, and read only
+    HOST = {Folder.INBOX: _GOES | _COMES, Folder.OUTBOX: _COMES}  # noqa: RUF012 - a member, and read only
     AGENT = {Folder.INBOX: _COMES, Folder.RECEIPTS: _COMES}  # noqa: RUF012
     TREE = {}  # noqa: RUF012 - nothing but what comes into a directory
 
@@ -161,22 +166,169 @@ class Inotify:
                 _call(_libc().inotify_rm_watch, self._fd, watched)
 
     def _events(self) -> list[tuple[int, int]]:
-        found: list[tuple[int, int]] = []
-        with contextlib.suppress(BlockingIOError):
-            while data := os.read(self._fd, 65_536):
-                at = 0
-                while at < len(data):
-                    watched, mask, _, length = _EVENT.unpack_from(data, at)
-                    name = data[at + _EVENT.size : at + _EVENT.size + length]
-                    at += _EVENT.size + length
-                    if not name.startswith(b"."):  # no letter yet, or ours
-                        found.append((watched, mask))
-        return found
+        """Those of names with a dot are of no letter yet, or ours; so is a letter that we put there."""
+        return [
+            (watched, mask)
+            for watched, mask, name in _events(self._fd)
+            if not name.startswith(b".") and not (mask & _COMES and self._is_ours(watched, name))
+        ]
+
+    def _is_ours(self, watched: int, name: bytes) -> bool:
+        is_inbox = self._watched.get(watched) == Folder.INBOX
+        return is_inbox and Folder.OUTBOX in self._folders and numbered(os.fsdecode(name)) is not None
 
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def _events(fd: int) -> Iterator[tuple[int, int, bytes]]:
+    """All that wait: the number of the watch, what happened, and the name of the file, if any."""
+    with contextlib.suppress(BlockingIOError):
+        data = b""
+        while (not data or len(data) > _FULL) and (data := os.read(fd, _BUFFER)):
+            at = 0
+            while at < len(data):
+                watched, mask, _, length = _EVENT.unpack_from(data, at)
+                name = data[at + _EVENT.size : at + _EVENT.size + length].rstrip(b"\0")
+                at += _EVENT.size + length
+                yield watched, mask, name
+
+
+class Visits:
+    """What came into one inbox since it is watched, what others have read there, and what has gone again.
+
+    Nobody is woken by that. One descriptor serves all inboxes of the process; what the system forgot to tell
+    (its queue is bounded) is not fresh, and has to be looked for.
+    """
+
+    def __init__(self, place: tuple[int, int]) -> None:
+        self.place = place  # which directory it is
+        self.fresh = set[str]()  # came since, and nobody has read it
+        self.gone = set[str]()  # came, and is not there any more
+        self.is_over = False  # nothing is noted here any more
+        self.is_missed = False  # something that was not told of
+
+    def note(self, mask: int, name: str) -> None:
+        if mask & (_MODIFY_CLOSED | _MOVED_TO):
+            self.fresh.add(name)
+        elif mask & _READ_CLOSED:
+            self.fresh.discard(name)
+        elif mask & _GOES:
+            self.fresh.discard(name)
+            self.gone.add(name)
+
+
+class _Lookout:
+    """Where visits are noted, for all shelves of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._fd = -1
+        self._visits: dict[int, Visits] = {}  # by the number of its watch
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        """The queue of a parent is its own."""
+        self._lock = threading.Lock()
+        if self._fd >= 0:
+            os.close(self._fd)
+        for one in self._visits.values():
+            one.is_over = True
+        self._fd, self._visits = -1, {}
+
+    def look(self) -> None:
+        """Note what has happened since the last look."""
+        with self._lock:
+            if self._fd >= 0:
+                self._look()
+
+    def visits(self, directory: int) -> Visits | None:
+        """Those to an inbox, which is open, as of now; watched from the first call on. None: nobody can."""
+        if _libc() is None:
+            return None
+        with self._lock, contextlib.suppress(OSError):
+            if self._fd < 0:
+                self._fd = _call(_libc().inotify_init1, os.O_NONBLOCK | os.O_CLOEXEC)
+            self._look()
+            about = os.fstat(directory)
+            place = about.st_dev, about.st_ino
+            known = next((one for one in self._visits.values() if one.place == place), None)
+            return known or self._add(directory, place)
+        return None
+
+    def _add(self, directory: int, place: tuple[int, int]) -> Visits:
+        mask = _MODIFY_CLOSED | _MOVED_TO | _READ_CLOSED | _GOES | _ONLYDIR
+        path = f"/proc/self/fd/{directory}".encode()
+        watched = _call(_libc().inotify_add_watch, self._fd, path, mask)
+        found = self._visits[watched] = Visits(place)
+        return found
+
+    def _look(self) -> None:
+        for watched, mask, name in _events(self._fd):
+            if mask & _OVERFLOW:
+                for one in self._visits.values():
+                    one.fresh.clear()
+                    one.is_missed = True
+            elif mask & _IGNORED:
+                if (over := self._visits.pop(watched, None)) is not None:
+                    over.is_over = True
+            elif name.endswith(b".json") and not name.startswith(b"."):
+                text = os.fsdecode(name)
+                if (one := self._visits.get(watched)) is not None and numbered(text) is None:
+                    one.note(mask, text)
+
+
+_lookout = _Lookout()
+
+
+def look_out() -> None:
+    """See `_Lookout.look`."""
+    _lookout.look()
+
+
+def visits(directory: int) -> Visits | None:
+    """See `_Lookout.visits`."""
+    return _lookout.visits(directory)
+
+
+class FileWatch:
+    """Tells that one file was written, or one of those that its program keeps beside it (`FILE-wal`, …)."""
+
+    def __init__(self, path: str) -> None:
+        directory, self._name = os.path.split(os.path.abspath(path))
+        self._fd = _call(_libc().inotify_init1, os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            mask = _MODIFY | _COMES | _GOES | _ONLYDIR
+            _call(_libc().inotify_add_watch, self._fd, os.fsencode(directory), mask)
+        except OSError:
+            self.close()
+            raise
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def drain(self) -> bool:
+        """Forget what was told so far; whether any of it was about that file."""
+        names = [os.fsdecode(name) for _, _, name in _events(self._fd)]
+        return any(name.startswith(self._name) for name in names)
+
+    def close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+def file_watch(path: str) -> FileWatch | None:
+    """None where nothing tells of changes of a file there."""
+    if _libc() is None or host.unsafe_file_system(path):
+        return None
+    try:
+        return FileWatch(path)
+    except OSError:
+        return None
 
 
 class Notices:

@@ -4,8 +4,11 @@ What was moved to `processed` is seen. Of what is neither there nor in the inbox
 be reached, nobody can tell: that stays `uncertain`, as for every other way to an agent that is let go of.
 """
 
+import contextlib
+
 from postroom.bridges.files.box import ROUTE
-from postroom.bridges.files.letter import inbox_name, numbered
+from postroom.bridges.files.letter import inbox_name, is_raw, numbered
+from postroom.bridges.files.letter import names as known_as
 from postroom.bridges.files.mark import Mark
 from postroom.bridges.files.shelf import Folder, Shelf, is_read
 from postroom.errors import BridgeError, MailboxUnreachable
@@ -42,6 +45,10 @@ def withdraw(room: LocalRoom, agent: Agent, shelf: Shelf) -> int:
         for mail in still(tx, unread):
             give_back(tx, mail, room.settings, Outcome.UNCERTAIN)
     _clear(room.store.look(), agent, shelf, names)
+    raw = {name for mail in unread if is_raw(mail.message) for name in known_as(mail.message)[1:]}
+    for name in raw.intersection(names):
+        with contextlib.suppress(BridgeError, OSError):
+            shelf.remove(Folder.INBOX, name)
     return len(unread)
 
 
@@ -61,8 +68,8 @@ def _sorted(shelf: Shelf, mark: Mark, lies: list[Mail], names: set[str]) -> tupl
     """What nobody has read, and what was read. With an inbox that is gone, or whose place another has taken,
     all that lay in it is gone unread.
     """
-    missing = [mail for mail in lies if inbox_name(mail.message) not in names]
-    read = [mail for mail in missing if is_read(shelf, inbox_name(mail.message))]
+    missing = [mail for mail in lies if names.isdisjoint(known_as(mail.message))]
+    read = [mail for mail in missing if any(is_read(shelf, name) for name in known_as(mail.message))]
     lost = [] if mark.is_same() else [mail for mail in missing if mail not in read]
     return [mail for mail in lies if mail not in missing or mail in lost], read
 

@@ -13,8 +13,13 @@ if TYPE_CHECKING:
 
 HELP = """\
 Bring in what another tool has: the agents of an agentcomms config or of an agent-orchestrator.yaml, as tables
-of the room's config; or a tree of file mailboxes (DIR/<agent>/inbox/*.json, what was processed, outbox), as
-mail: what waited there waits here, what was processed is history, and is offered to nobody again.
+of the room's config; or a tree of file mailboxes (DIR/<agent>/inbox/*.json, what was processed, outbox), or a
+SQLite file with a table of messages, as mail: what waited there waits here, what was processed is history,
+and is offered to nobody again.
+
+With --follow, new rows of such a table are taken in as they come, until Ctrl-C, and the table is told how far
+each row got: `claimed` when its reader was offered it, `done` when it was acknowledged or answered; or, in a
+table with read_at, when it was read.
 
 What PATH is, is found out. Nothing is written without --apply: what would be done is shown, and what has no
 counterpart. Doing it twice does it once. Names that are no addresses are made some, and shown; two that would
@@ -23,17 +28,19 @@ EXAMPLES = """\
   postroom import ~/.agentcomms/config.yaml
   postroom import agent-orchestrator.yaml --apply
   postroom import ./mailboxes --rename 'Front End=frontend' --apply
+  postroom import messages.db --follow
   postroom import ~/.agentcomms/config.yaml --undo"""
 
-_KINDS = ("agentcomms", "agent-orchestrator", "mailbox")
+_KINDS = ("agentcomms", "agent-orchestrator", "mailbox", "sqlite")
 _BACKUP, _RESTORE = "postroom backup PATH", "postroom restore PATH"
 _UNSERVED = "it stands in the config, but no chat is served here yet: nothing comes from there, or goes there"
 _SHOWN = 20  # of what is left out, without --all
 
 
 def add_arguments(parser: "Parser") -> None:
-    parser.add_argument("path", metavar="PATH", help="a config, or the directory of mailboxes")
+    parser.add_argument("path", metavar="PATH", help="a config, a SQLite file, or the directory of mailboxes")
     parser.add_argument("--apply", action="store_true", help="do it; without, it is only shown")
+    parser.add_argument("--follow", action="store_true", help="the same, and go on: only of a SQLite file")
     parser.add_argument("--undo", action="store_true", help="take out of the config what was added from PATH")
     parser.add_argument("--kind", metavar="KIND", choices=_KINDS, help=f"what it is: {', '.join(_KINDS)}")
     parser.add_argument(
@@ -47,8 +54,9 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
     from postroom.errors import UsageError
 
-    if args.undo and args.apply:
+    if args.undo and (args.apply or args.follow):
         raise UsageError("say one of --apply and --undo", hint="See: postroom help import")
+    args.apply = args.apply or args.follow
     if args.undo:
         return _undo(args, context)
     found = _planned(args, context)
@@ -66,20 +74,46 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         context.put_json(document)
     else:
         _tell(found, document, args, context)
-    return 0
+    return _follow(found, args, context) if args.follow else 0
 
 
 def _planned(args: "argparse.Namespace", context: "Context") -> "Agents | Mail":
     import os
 
     from postroom import config
-    from postroom.imports import naming, recognition
+    from postroom.bridges.files import naming
+    from postroom.errors import UsageError
+    from postroom.imports import recognition
 
     home = config.home(args.home)
     if args.apply:
         _check_person(context)
     path = os.path.expanduser(args.path)
+    if args.follow and not recognition.is_queue(path):
+        raise UsageError(
+            f"{path} cannot be followed", hint="Only a SQLite file with a table of messages can."
+        )
     return recognition.plan(path, args.kind or "", config.settings(home), home, naming.renames(args.rename))
+
+
+def _follow(found: "Agents | Mail", args: "argparse.Namespace", context: "Context") -> int:
+    import signal
+
+    from postroom.bridges.files import naming
+    from postroom.imports.follow import Follower
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with Follower(context.room(), found.source, naming.renames(args.rename), context.note) as follower:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, end)
+        context.note(f"Following {found.source}. To end: Ctrl-C")
+        try:
+            follower.run()
+        except KeyboardInterrupt:
+            context.note("Not followed any more; to go on, run the same command again.")
+    return 0
 
 
 def _check_person(context: "Context") -> None:
@@ -182,7 +216,7 @@ def _mail(found: "Mail", args: "argparse.Namespace", context: "Context") -> dict
         what = _foreseen(found, context)
     counts = {one.value: what.count(one) for one in Standing}
     return {
-        "kind": "mailbox",
+        "kind": found.kind.value,
         "state": _state(counts["new"] + counts["moved"] > 0, args),
         "mailboxes": found.mailboxes,
         "messages": counts,

@@ -423,9 +423,9 @@ class ReadTx:
         rows = self.rows(SQL["claimers"], (self.tenant, recipient))
         return [row[0] for row in rows]
 
-    def offered(self, recipient: str, claimer: str) -> list[Mail]:
+    def offered(self, recipient: str, claimer: str, after: int = 0) -> list[Mail]:
         """A page of what one process claims of a recipient's mail."""
-        rows = self.rows(SQL["mail_open"], (self.tenant, recipient, claimer))
+        rows = self.rows(SQL["mail_open"], (self.tenant, recipient, claimer, after))
         return [to_mail(row) for row in rows]
 
     def for_one(self, recipient: str) -> list[Mail]:

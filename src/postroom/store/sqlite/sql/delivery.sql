@@ -99,7 +99,8 @@ SELECT count(*) FROM (SELECT 1 FROM delivery
 
 -- name: mail_open
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq
-WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = {offered} AND d.claimer = ?3 ORDER BY d.seq LIMIT 500;
+WHERE d.tenant = ?1 AND d.recipient = ?2 AND d.place = {offered} AND d.claimer = ?3 AND d.seq > ?4 ORDER BY d.seq
+LIMIT 500;
 
 -- name: mail_taken
 SELECT {delivery}, {message} FROM delivery d CROSS JOIN message m ON m.seq = d.seq

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple, cast
 from postroom.bridges.files import letter as letters
 from postroom.bridges.files.letter import Letter
 from postroom.clock import iso
+from postroom.errors import InvalidLetter
 from postroom.model.message import Json
+from postroom.room.identity import UNVERIFIED
 
 _FIELDS: dict[str, tuple[str, ...]] = {
     "id": ("id", "message_id", "msg_id", "uuid"),
@@ -67,6 +69,25 @@ def read(item: Any, file: str, owner: str) -> Read:
         "thread": _word(said.get("thread")), "replyTo": _word(said.get("replyTo")),
     }  # fmt: skip
     return Read(letters.read(said), tuple(to), at, rest)
+
+
+def found(data: bytes, name: str, owner: str) -> Letter:
+    """The letter in a file of an inbox, whoever wrote it there: the room, or another program, in its own
+    words. Of those the room has not verified any, whatever they say.
+    """
+    several = letters.items(data)
+    item: Any = several[0] if several else None
+    if isinstance(item, dict) and "verified" in item and letters.numbered(name) is not None:
+        return letters.read(item)
+    try:
+        said = letters.read(item)
+    except InvalidLetter:
+        said = read(item, name.removesuffix(letters.SUFFIX), owner).letter
+        if not said.sender:
+            raise
+    return (said if said.sender else read(item, name.removesuffix(letters.SUFFIX), owner).letter)._replace(
+        verified=UNVERIFIED, may_be_repeat=False
+    )
 
 
 def is_everybody(name: str) -> bool:

@@ -1,0 +1,325 @@
+"""A queue of messages that programs keep in a table of SQLite: its rows as letters.
+
+A table is known by its columns, whatever it and its file are called. Two kinds are usual: one with a status
+(`from_agent, to_agent, type, correlation_id, payload, status`), and one with the time at which a row was read
+(`sender, recipient, body, reply_to, created_at, read_at`). Nothing is written here.
+"""
+
+import json
+import os
+import pathlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from enum import Enum
+from typing import Any, NamedTuple, cast
+
+from postroom.bridges.files import dialect, naming
+from postroom.bridges.files.dialect import is_everybody
+from postroom.config import Settings
+from postroom.errors import (
+    InvalidLetter,
+    InvalidValue,
+    PostroomError,
+    Refused,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+)
+from postroom.imports import mailbox
+from postroom.imports.plan import Kind, LeftOut, Mail
+from postroom.imports.tree import Box, Found, Tree
+from postroom.model.message import Json
+from postroom.text import storable
+
+_MAGIC = b"SQLite format 3\0"
+_PATIENCE = 5.0  # seconds for which another program may have the file locked
+_PAGE = 1000  # rows that are read at a time
+_MOST = 200_000  # rows
+WAITING = ("", "pending", "new", "queued", "unread", "waiting", "sent", "open")
+CLAIMED = ("claimed", "processing", "in_progress", "in-progress", "taken", "running")
+_WORDS = ("ack", "nack")  # types that say something of another message
+
+
+class Shape(Enum):
+    """What makes a table a queue: the columns that it must have."""
+
+    STATUS = frozenset(("from_agent", "to_agent", "payload", "status"))
+    READ = frozenset(("sender", "recipient", "body", "read_at"))
+
+
+class Table(NamedTuple):
+    """One that is a queue."""
+
+    name: str
+    shape: Shape
+    columns: dict[str, str]  # as they are called there, by their names in lower case
+
+    def column(self, name: str) -> str:
+        return quoted(self.columns[name])
+
+    @property
+    def open(self) -> str:
+        """What is true of a row that nobody is done with, as SQL."""
+        if self.shape is Shape.READ:
+            return f"{self.column('read_at')} IS NULL"
+        words = ", ".join(f"'{word}'" for word in (*WAITING, *CLAIMED))
+        return f"lower(coalesce({self.column('status')}, '')) IN ({words})"
+
+
+class Row(NamedTuple):
+    """One row of a table."""
+
+    table: Table
+    rowid: int
+    said: Json  # by the names of the columns, in lower case
+
+    @property
+    def where(self) -> str:
+        return f"{self.table.name}/{self.rowid:010d}"
+
+    @property
+    def id(self) -> str:
+        value = self.said.get("id")
+        return str(self.rowid if value is None else value)
+
+    @property
+    def box(self) -> Box:
+        """Whether it waits; of what it does not say that it waits, nobody is given it again."""
+        if self.said.get("read_at") is not None or self.said.get("done_at") is not None:
+            return Box.DONE
+        if self.table.shape is Shape.READ:
+            return Box.WAITING
+        return Box.WAITING if str(self.said.get("status") or "").lower() in WAITING else Box.DONE
+
+
+def is_queue(path: str) -> bool:
+    """Whether a file is one of SQLite, whatever is in it."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def plan(path: str, settings: Settings, home: str, renamed: Mapping[str, str]) -> Mail:
+    """All that would be taken in."""
+    with closing(connect(path)) as db, faults(path):
+        reader = Reader(tables(db, path), renamed)
+        found = [each for row in rows(db, reader.tables) for each in reader.found(row)]
+    return planned(reader, found, path, settings, home)
+
+
+def planned(reader: "Reader", found: list[Found], path: str, settings: Settings, home: str) -> Mail:
+    """The same of some of its rows."""
+    owners = sorted({each.owner for each in found})
+    tree = Tree(owners, found, reader.left)
+    return mailbox.plan(tree, path, settings, home, reader.renamed)._replace(kind=Kind.QUEUE)
+
+
+def connect(path: str, *, writes: bool = False, patience: float = _PATIENCE) -> sqlite3.Connection:
+    """Open it; nothing is made where there is none."""
+    with faults(path):
+        uri = f"{pathlib.Path(os.path.abspath(path)).as_uri()}?mode={'rw' if writes else 'ro'}"
+        db = sqlite3.connect(uri, uri=True, timeout=patience, isolation_level=None)
+        db.text_factory = _decoded
+        return db
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode(errors="backslashreplace")
+
+
+class faults:
+    """What is wrong with the file of another program, by name."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, exc: BaseException | None, __: object) -> None:
+        if isinstance(exc, sqlite3.Error):
+            raise fault(exc, self._path) from exc
+
+
+def fault(exc: sqlite3.Error, path: str) -> StoreError:
+    code, why = getattr(exc, "sqlite_errorcode", 0) & 0xFF, f"{path}: {exc}"
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        hint = "Try again when the program that has it locked is done."
+        return StoreBusy(f"{path} is locked by another program", hint=hint, path=path)
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        hint = "Check it with SQLite itself: PRAGMA integrity_check"
+        return StoreCorrupt(f"{path} is damaged: {exc}", hint=hint, path=path)
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+        hint = "Look at the permissions of the file and of its directory: SQLite keeps files beside it."
+        return StoreReadOnly(f"{path} cannot be used: {exc}", hint=hint, path=path)
+    if code == sqlite3.SQLITE_FULL:
+        return StoreFull(f"the disk with {path} is full", hint="Free some space, and try again.", path=path)
+    return StoreError(why, hint="Look at the file with SQLite itself.", path=path)
+
+
+def tables(db: sqlite3.Connection, path: str) -> list[Table]:
+    """Those that are a queue; `InvalidValue` where none is."""
+    names = [
+        str(name)
+        for (name,) in db.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+            " ORDER BY name"
+        )
+    ]
+    found: list[Table] = []
+    for name in names:
+        columns = {
+            str(row[1]).lower(): str(row[1]) for row in db.execute(f"PRAGMA table_info({quoted(name)})")
+        }
+        for shape in Shape:
+            if shape.value <= columns.keys() and _has_rowid(db, name):
+                found.append(Table(name, shape, columns))
+                break
+    if not found:
+        listed = ", ".join(names[:10]) + (" …" if len(names) > 10 else "") if names else "none"
+        shapes = " or ".join(f"({', '.join(sorted(shape.value))})" for shape in Shape)
+        raise InvalidValue(
+            f"{path} is a SQLite file, but not of a shape Postroom knows: tables {listed}",
+            path=path, hint=f"A table of messages has the columns {shapes}, and may have more.",
+        )  # fmt: skip
+    return found
+
+
+def _has_rowid(db: sqlite3.Connection, name: str) -> bool:
+    try:
+        db.execute(f"SELECT rowid FROM {quoted(name)} LIMIT 0").close()  # noqa: S608 - quoted
+    except sqlite3.OperationalError:
+        return False
+    return True
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def rows(
+    db: sqlite3.Connection, of: Iterable[Table], after: Mapping[str, int] | None = None
+) -> Iterator[Row]:
+    """All rows, or those after one, in their order; nothing is locked between two pages."""
+    count = 0
+    for table in of:
+        last = (after or {}).get(table.name, -(1 << 63))
+        while page := select(db, table, "rowid > ? ORDER BY rowid LIMIT ?", last, _PAGE):
+            last, count = page[-1].rowid, count + len(page)
+            if count > _MOST:
+                raise Refused(
+                    f"there are more than {_MOST:,} rows", hint="Move old rows to another file first."
+                )
+            yield from page
+
+
+def select(db: sqlite3.Connection, table: Table, condition: str, *values: Any) -> list[Row]:
+    columns = ", ".join(quoted(name) for name in table.columns.values())
+    sql = f"SELECT rowid, {columns} FROM {quoted(table.name)} WHERE {condition}"  # noqa: S608 - quoted
+    found = db.execute(sql, values).fetchall()
+    return [Row(table, row[0], dict(zip(table.columns, row[1:], strict=True))) for row in found]
+
+
+class Reader:
+    """Reads rows as letters, in their order: it knows who was named before, and what answers what."""
+
+    def __init__(self, of: list[Table], renamed: Mapping[str, str]) -> None:
+        self.tables, self.renamed = of, renamed
+        self.left: list[LeftOut] = []
+        self._names: dict[str, None] = {}
+        self._asked: dict[tuple[str, str, str, str], tuple[int, str]] = {}  # by correlation and the two
+        self._everybody: dict[tuple[str, int, str], list[str]] = {}  # for whom a row was that is for all
+
+    def found(self, row: Row) -> list[Found]:
+        """A row for each of its readers; none, and it is left out, where it is no letter."""
+        said = row.said
+        sender, to = (_text(said.get(name)) for name in _PARTIES[row.table.shape])
+        is_all = is_everybody(to) or (row.table.shape is Shape.STATUS and not to)
+        known = [name for name in self._names if name != sender]
+        if is_all:  # whoever is named later was not meant then
+            known = self._everybody.setdefault((row.table.name, row.rowid, sender), known)
+        self._names |= dict.fromkeys(name for name in (sender, "" if is_all else to) if name)
+        try:
+            for name in (sender, *(() if is_all else (to,))):
+                if not name or not naming.address(name, self.renamed):
+                    raise InvalidLetter(f"nobody can be called {name!r}" if name else "it does not say who")
+            readers = known if is_all else [to]
+            if not readers:
+                raise InvalidLetter("it is for everybody, and nobody was known then")
+            return [self._one(row, sender, reader, is_all=is_all) for reader in readers]
+        except PostroomError as exc:
+            self.left.append(LeftOut(row.where, str(exc)))
+            return []
+
+    def _one(self, row: Row, sender: str, reader: str, *, is_all: bool) -> Found:
+        said = {name: _plain(value) for name, value in row.said.items() if value is not None}
+        item: Json = {name: value for name, value in said.items() if name not in _OURS}
+        written = next((name for name in _WRITTEN if name in item), "")
+        item |= {"id": row.id, "from": sender, "to": reader, "timestamp": item.pop(written, None)}
+        if row.table.shape is Shape.STATUS:
+            item |= _content(said.get("payload"))
+            correlation, type = _text(said.get("correlation_id")), _text(said.get("type"))
+            answers = self._answers(row, correlation, sender, reader)
+            item["thread"] = correlation or None
+        else:
+            item["body"], type = _text(said.get("body")), _text(said.get("type"))
+            answers = _text(said.get("reply_to"))
+        item["replyTo"] = answers or None
+        if type.lower() not in _WORDS or answers:
+            item["type"] = type or None
+        if not item.get("body") and not item.get("payload"):
+            item["body"] = "(empty)"
+        where = f"{row.where}@{reader}" if is_all else row.where
+        return Found(where, reader, row.box, dialect.read(item, row.id, reader))
+
+    def _answers(self, row: Row, correlation: str, sender: str, reader: str) -> str:
+        """The first row of that correlation that went the other way, before this one; read again, too."""
+        if not correlation:
+            return ""
+        self._asked.setdefault((row.table.name, correlation, sender, reader), (row.rowid, row.id))
+        rowid, id = self._asked.get((row.table.name, correlation, reader, sender), (row.rowid, ""))
+        return id if rowid < row.rowid else ""
+
+
+_PARTIES = {Shape.STATUS: ("from_agent", "to_agent"), Shape.READ: ("sender", "recipient")}
+_OURS = (
+    "id",
+    "from_agent",
+    "to_agent",
+    "sender",
+    "recipient",
+    "body",
+    "payload",
+    "reply_to",
+    "type",
+    "to",
+    "from",
+)
+_WRITTEN = ("created_at", "sent_at", "timestamp", "created", "time", "ts")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        value = value.decode(errors="backslashreplace")
+    return storable(value) if isinstance(value, str) else value
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip() if not isinstance(value, str) else value
+
+
+def _content(value: Any) -> Json:
+    """What a payload says: an object, or else its text."""
+    if isinstance(value, str):
+        try:
+            found: Any = json.loads(value)
+        except (ValueError, RecursionError):
+            return {"body": value}
+        if isinstance(found, dict):
+            return {"payload": cast("Json", found)}
+        return {"body": found if isinstance(found, str) else value}
+    return {"body": _text(value)}
