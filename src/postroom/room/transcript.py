@@ -10,11 +10,13 @@ from typing import Any, BinaryIO
 
 from postroom.clock import iso
 from postroom.runtimes.contract import Marks
+from postroom.text import encode
 
 _CHUNK = 1 << 18
 _MOST = 1 << 24  # bytes from the end: what is older was settled long ago
 _MARK = b"%%"  # with which every mark of a frame begins
 _EVER = float("inf")
+_REPLACED = b"\n\n"  # in the place of a line: a runtime put what comes after it in the place of all before it
 _TO_QUEUE = 2_000  # milliseconds in which a runtime notes a wake that it has taken
 
 
@@ -31,6 +33,7 @@ class Trace(Enum):
 # What one line tells: when the model said it, if these are its words; whether it is the result of a tool; and
 # the line itself, if a frame may be in it as the model was given it.
 _Line = tuple[str, bool, bytes]
+_ANEW: _Line = ("", False, _REPLACED)
 
 
 class _Far(OSError):
@@ -49,7 +52,7 @@ class Conversation:
         self._result = marks.result.encode()
         self._noise = [text.encode() for text in marks.noise]
         self._is_kept = bool(path and marks.reply)
-        self._unread = _backwards(path, until)
+        self._unread = _in_force(_backwards(path, until), marks)
         self._read: list[_Line] = []
         self._trouble: OSError | None = None
 
@@ -77,9 +80,13 @@ class Conversation:
 
         mark, queue, handed = mark_of(nonce).encode(), self._marks.queue.encode(), iso(handed_at) or ""
         late = (iso(handed_at + _TO_QUEUE) or "") if wake else handed
-        spoken = answered = lacks = False
-        for at, is_result, ours in self._lines():
-            if at:
+        spoken = answered = lacks = is_replaced = has_lacked = False
+        for line in self._lines():
+            at, is_result, ours = line
+            if line is _ANEW:  # an answer after it was not made from what was before it
+                is_replaced, has_lacked = True, has_lacked or (answered and lacks)
+                spoken = answered = False
+            elif at:
                 if at <= handed:
                     break
                 spoken, answered, lacks = True, answered or not after_tool, lacks or at > late
@@ -88,8 +95,10 @@ class Conversation:
             elif mark in ours:
                 if queue and queue in ours:
                     return Trace.UNDECIDED
-                return Trace.SHOWN if answered else Trace.THERE
-        return Trace.LACKING if answered and lacks else Trace.UNDECIDED
+                if answered or not is_replaced:
+                    return Trace.SHOWN if answered else Trace.THERE
+                break
+        return Trace.LACKING if has_lacked or (answered and lacks) else Trace.UNDECIDED
 
     def _lines(self) -> Iterator[_Line]:
         """Those that tell something, the last one first."""
@@ -106,6 +115,8 @@ class Conversation:
             raise
 
     def _line(self, text: bytes) -> _Line | None:
+        if text is _REPLACED:
+            return _ANEW
         replies = [reply for reply in self._replies if reply in text]
         is_result = bool(self._result) and self._result in text
         is_ours = _MARK in text and not any(one in text for one in self._noise)
@@ -170,6 +181,48 @@ def open_plain(path: str) -> BinaryIO:
         file.close()
         raise OSError(f"{path} is no plain file")
     return file
+
+
+def _in_force(lines: Iterator[bytes], marks: Marks) -> Iterator[bytes]:
+    """The lines of a conversation that its runtime has not taken back since, the last one first.
+
+    One line may have all messages that are left: these come in its place, and before them `_REPLACED`.
+    """
+    if not marks.whole:
+        yield from lines
+        return
+    whole, back = (b'{"%s":' % key.encode() for key in (marks.whole[0], marks.back))
+    until = ""  # the id of a message: it, and all after it, were taken back
+    for line in lines:
+        messages = _messages(line, marks.whole) if line.startswith(whole) else None
+        for each in [line] if messages is None else messages:
+            if until:
+                until = "" if _value(each, "id") == until else until
+            elif marks.back and each.startswith(back):
+                until = _value(each, marks.back)
+            else:
+                yield each
+        if messages is not None:
+            until = ""
+            yield _REPLACED
+
+
+def _messages(line: bytes, keys: tuple[str, ...]) -> list[bytes] | None:
+    """Those that a line has under some keys, each as a line of its own, the last one first; None: it has none."""
+    try:
+        found: Any = json.loads(line)
+        for key in keys:
+            found = found[key]
+        return [encode(message).encode(errors="replace") for message in reversed(found)]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _value(line: bytes, key: str) -> str:
+    try:
+        return str(json.loads(line)[key])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
 
 
 def _backwards(path: str, until: float = _EVER) -> Iterator[bytes]:

@@ -115,6 +115,8 @@ class Marks(NamedTuple):
     interruption: str = ""  # that a person has stopped the turn, where no event tells it
     noise: tuple[str, ...] = ()  # what has our text in it and does not mean that the model got it
     queue: str = ""  # that a wake was taken, and waits for the turn to end; it always comes before the text
+    whole: tuple[str, ...] = ()  # the keys under which one line has all messages, and replaces those before
+    back: str = ""  # the key of a line that names a message: that one, and all after it, are taken back
 
 
 class Words(NamedTuple):

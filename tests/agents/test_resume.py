@@ -1,0 +1,138 @@
+"""Real agents that go on with an earlier conversation: what is handed out meanwhile is in a request, or not seen."""
+
+import pytest
+
+from postroom.model.context import own_id
+from tests.agents.conftest import MakeDesk
+from tests.agents.desk import Desk, Posted
+from tests.agents.log import BOUND, until
+from tests.agents.terminal import Terminal
+from tests.agents.test_terminal import begin
+
+# What starts one in a terminal so that it goes on where it was; `{}` stands for its own id of the session.
+STARTS = (
+    ("claude", "--continue"),
+    ("claude", "--resume {}"),
+    ("codex", "resume --last"),
+    ("codex", "resume {}"),
+    ("gemini", "--resume latest"),
+    ("gemini", "--resume {}"),
+    ("opencode", "--continue"),
+    ("opencode", "--session {}"),
+    ("qwen", "--continue"),
+    ("qwen", "--resume {}"),
+    ("copilot", "--continue"),
+    ("copilot", "--resume={}"),
+)
+
+# What a person writes and presses in a running session to go on with an earlier one.
+WITHIN = {
+    "claude": ("/resume", "Enter"),
+    "codex": ("/resume", "Enter"),
+    "gemini": ("/resume", "Enter"),
+    "opencode": ("/sessions", "Enter"),
+    "qwen": ("/resume", "Enter"),
+    "copilot": ("/resume", "Down", "Enter"),
+}
+
+
+def check_once(desk: Desk, one: Posted) -> None:
+    """It is in what the model was asked last, once, and seen."""
+    desk.wait_seen(one.id)
+    assert desk.rig.log.count(one.mark) == 1, (desk.delivery(one.id), desk.complaints())
+    assert desk.complaints() == ""
+
+
+@pytest.mark.parametrize(("name", "words"), STARTS)
+def test_mail_that_waits_for_a_resumed_agent_is_in_a_request(
+    make_desk: MakeDesk, name: str, words: str
+) -> None:
+    desk = make_desk(name)
+    with desk.terminal() as terminal:
+        begin(desk, terminal)
+        before = desk.session()
+        terminal.quit()
+    until(lambda: desk.presence() == "gone", BOUND, "end of the session")
+    one = desk.send()
+    with desk.terminal(*words.format(own_id(before.id)).split()) as terminal:
+        terminal.wait_idle()
+        terminal.submit("[[bash echo ho]] [[say AGAIN]]")
+        desk.rig.log.wait("AGAIN")
+        check_once(desk, one)
+        assert "READY" in desk.rig.log.last(), "nothing was resumed"
+        desk.note("resume in a terminal")
+
+
+def go_back(terminal: Terminal, name: str) -> None:
+    """Leave this session for an earlier one."""
+    command, *keys = WITHIN[name]
+    terminal.slash(command)
+    for key in keys:
+        terminal.settle()
+        terminal.press(key)
+    terminal.wait_idle()
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_mail_that_was_handed_out_at_the_start_of_a_session_left_for_an_earlier_one_is_in_a_request(
+    make_desk: MakeDesk, name: str
+) -> None:
+    desk = make_desk(name)
+    with desk.terminal() as terminal:
+        begin(desk, terminal)
+        terminal.quit()
+    until(lambda: desk.presence() == "gone", BOUND, "end of the session")
+    one = desk.send()
+    with desk.terminal() as terminal:
+        terminal.wait_idle()
+        go_back(terminal, name)
+        terminal.submit("[[bash echo ho]] [[say AGAIN]]")
+        desk.rig.log.wait("AGAIN")
+        check_once(desk, one)
+        assert "READY" in desk.rig.log.last(), "nothing was resumed"
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_mail_that_waits_when_a_session_is_left_for_an_earlier_one_is_in_a_request(
+    make_desk: MakeDesk, name: str
+) -> None:
+    desk = make_desk(name)
+    with desk.terminal() as terminal:
+        begin(desk, terminal)
+        terminal.quit()
+    until(lambda: desk.presence() == "gone", BOUND, "end of the session")
+    with desk.terminal() as terminal:
+        terminal.wait_idle()
+        terminal.submit("[[say SECOND]]")
+        desk.rig.log.wait("SECOND")
+        until(lambda: desk.presence() == "idle", BOUND, "idle session")
+        terminal.wait_idle()
+        desk.let_sleep()
+        one = desk.send()
+        go_back(terminal, name)
+        terminal.submit("[[bash echo ho]] [[say AGAIN]]")
+        desk.rig.log.wait("AGAIN")
+        check_once(desk, one)
+        assert "READY" in desk.rig.log.last(), "nothing was resumed"
+
+
+@pytest.mark.parametrize("command", ["/chat", "/resume"])
+def test_mail_that_a_checkpoint_of_gemini_has_overwritten_is_in_a_request(
+    make_desk: MakeDesk, command: str
+) -> None:
+    desk = make_desk("gemini")
+    with desk.terminal() as terminal:
+        begin(desk, terminal)
+        terminal.slash(f"{command} save before")
+        terminal.wait_idle()
+        terminal.quit()
+    until(lambda: desk.presence() == "gone", BOUND, "end of the session")
+    one = desk.send()
+    with desk.terminal() as terminal:
+        terminal.wait_idle()
+        terminal.slash(f"{command} resume before")
+        terminal.wait_idle()
+        terminal.submit("[[bash echo ho]] [[say AGAIN]]")
+        desk.rig.log.wait("AGAIN")
+        check_once(desk, one)
+        assert "READY" in desk.rig.log.last(), "nothing was resumed"
