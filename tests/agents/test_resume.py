@@ -1,4 +1,4 @@
-"""Real agents that go on with an earlier conversation: what is handed out meanwhile is in a request, or not seen."""
+"""Real agents that go on with an earlier conversation: what is handed out is in a request, or not seen."""
 
 import pytest
 

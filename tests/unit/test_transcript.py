@@ -227,7 +227,9 @@ def test_a_prompt_that_was_taken_back_with_its_mail_was_not_shown(tmp_path: os.P
     assert chat.write({"$rewindTo": "nowhere"}, chat.user("6", MAIL), chat.model("7")) is Trace.SHOWN
 
 
-@pytest.mark.parametrize("line", ['{"$set":{"messages":1}}', '{"$set":[]}', '{"$set":{"messages', '{"$rewindTo":'])
+@pytest.mark.parametrize(
+    "line", ['{"$set":{"messages":1}}', '{"$set":[]}', '{"$set":{"messages', '{"$rewindTo":']
+)
 def test_a_line_that_replaces_nothing_hides_nothing(tmp_path: os.PathLike[str], line: str) -> None:
     chat = Chat(tmp_path)
     chat.write(chat.user("1", MAIL))

@@ -139,6 +139,20 @@ def is_interrupted(path: str, marks: Marks) -> bool:
     return False
 
 
+def is_amid(path: str, marks: Marks) -> bool:
+    """Whether the last thing in a conversation is that a tool was called, or has ended: the turn goes on."""
+    if not path or not marks.amid:
+        return False
+    amid, spoken = [text.encode() for text in marks.amid], (marks.reply.encode(), b'"type":"user"')
+    try:
+        for line in _backwards(path):
+            if any(one in line for one in spoken):
+                return any(one in line for one in amid)
+    except OSError:
+        pass
+    return False
+
+
 def is_over(path: str, marks: Marks) -> bool | None:
     """Whether the last turn has ended; None where the conversation does not tell."""
     if not path or not marks.turn:
@@ -208,7 +222,7 @@ def _in_force(lines: Iterator[bytes], marks: Marks) -> Iterator[bytes]:
 
 
 def _messages(line: bytes, keys: tuple[str, ...]) -> list[bytes] | None:
-    """Those that a line has under some keys, each as a line of its own, the last one first; None: it has none."""
+    """Those that a line has under some keys, each as a line, the last one first; None: it has none."""
     try:
         found: Any = json.loads(line)
         for key in keys:

@@ -7,9 +7,9 @@ run, proves the same at the next tool or at AfterAgent, at no cost while there i
 Inside a subagent its events have the same session id and nothing else: what a hook said there would be lost
 to the main conversation. So nothing is offered after a tool between the call of a subagent and its end.
 
-When it has cleared its conversation, nothing that a hook says at that start is passed on. When it goes on with
-an earlier one, what a hook says at that start is overwritten by the history that it restores a moment later.
-Mail is shown with the next prompt then. PreCompress comes before every request, too, with nothing that tells
+When it has cleared its conversation, nothing that a hook says at that start is passed on. When it goes on
+with an earlier one, what a hook says at that start is overwritten by the history that it restores a moment
+later. Mail is shown with the next prompt then. PreCompress comes before every request, too, with nothing that tells
 when one is really compressed, so it is used only for the user's own `/compress`: what it compresses by itself
 is not noticed.
 
@@ -77,6 +77,7 @@ RUNTIME = Runtime(
     marks=Marks(reply='"type":"gemini"', whole=("$set", "messages"), back="$rewindTo"),
     tools=tools,
     programs=("gemini", "node"),
+    crowds=("--acp", "--experimental-acp"),
     milliseconds=True,
     remark="Nothing wakes it when it is idle: its mail waits for the next prompt.",
 )
