@@ -159,7 +159,7 @@ class Visit:
         return seat._replace(around=around_it, follows=seat.follows or self._is_alone(seat.process))
 
     def _is_alone(self, process: str) -> bool:
-        """Whether its process has one conversation at a time: where it goes on with another, none may tell."""
+        """Whether its process has one conversation at a time: no event may tell that it went to another."""
         crowds = self._runtime.crowds
         words = () if crowds is None else host.started_with(process)[0]
         return bool(words) and not any(word in words for word in crowds or ())

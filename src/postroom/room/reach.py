@@ -107,7 +107,7 @@ def _by_hooks(room: "Premises", party: str, sight: Sight, stored_at: int) -> str
             return Reason.BUSY.value
         case Presence.PERMISSION:
             return Reason.APPROVAL.value
-        case Presence.IDLE if stored_at <= (sight.since or 0) and _is_capped(room, sight.session):
+        case Presence.IDLE if stored_at <= (sight.since or 0) and is_capped(room, sight.session):
             return Reason.STOP_CAP.value  # what comes later wakes it
         case Presence.IDLE if sight.wake and _is_waking(room, party, sight):
             return Reason.WAKING.value
@@ -145,7 +145,7 @@ def _written_at(path: str) -> int:
         return 0
 
 
-def _is_capped(room: "Premises", session: Session) -> bool:
+def is_capped(room: "Premises", session: Session) -> bool:
     return not Stops(room.run, session).may_go_on(room.now())
 
 

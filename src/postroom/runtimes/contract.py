@@ -165,8 +165,8 @@ class Runtime(NamedTuple):
     meta: str = ""  # what names the conversation in its requests for our tools, where a process hosts several
     socket_env: str = ""  # the variable that names a socket of the session, at which it can be called
     programs: tuple[str, ...] = ()  # what its process may be called
-    # The arguments with which one process has several conversations at a time; without them the next one takes
-    # the place of the one before. None: that cannot be told so.
+    # The arguments with which one process has several conversations at a time; without them the next one
+    # takes the place of the one before. None: that cannot be told so.
     crowds: tuple[str, ...] | None = None
     daemon: "Callable[[], Daemon] | None" = None
     server: str = ""  # the bridge to the server that has its conversations, beside its terminal

@@ -9,9 +9,9 @@ to the main conversation. So nothing is offered after a tool between the call of
 
 When it has cleared its conversation, nothing that a hook says at that start is passed on. When it goes on
 with an earlier one, what a hook says at that start is overwritten by the history that it restores a moment
-later. Mail is shown with the next prompt then. PreCompress comes before every request, too, with nothing that tells
-when one is really compressed, so it is used only for the user's own `/compress`: what it compresses by itself
-is not noticed.
+later. Mail is shown with the next prompt then. PreCompress comes before every request, too, with nothing
+that tells when one is really compressed, so it is used only for the user's own `/compress`: what it
+compresses by itself is not noticed.
 
 A line of its transcript can replace all lines before it (`{"$set":{"messages":[…]}}`): when it restores a
 history, compresses one, or takes back a prompt whose request failed.
