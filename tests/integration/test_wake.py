@@ -1,5 +1,6 @@
 """Waking an idle session by a call, and leaving alone what needs none."""
 
+import contextlib
 import json
 import os
 import signal
@@ -252,7 +253,8 @@ def started(room: LocalRoom) -> Iterator[Callable[[], list[int]]]:
 
     yield running
     for pid in running():
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.promise("wake")

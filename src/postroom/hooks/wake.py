@@ -17,6 +17,7 @@ from postroom.model.message import Session
 from postroom.model.presence import Presence
 from postroom.room.berth import carrier
 from postroom.room.call import call_of
+from postroom.room.failing import notice
 from postroom.room.local import LocalRoom
 from postroom.room.reach import doing, last_sign, needs_call
 from postroom.room.seat import is_live
@@ -47,6 +48,7 @@ def wake(room: LocalRoom, agent: str, locked: int | None) -> None:
         try:
             session = _sleeper(room, agent)
             if session is not None and is_live(session):
+                notice(room, agent)
                 waker = _Waker(room, session, deadline)
                 waker.work()
                 rung = waker.rung or rung
@@ -110,7 +112,11 @@ class _Waker:
     def _waits(self) -> bool:
         look = self._room.store.look()
         agent = look.agent(self._session.agent)
-        return agent is not None and bool(look.ready(agent.id, 1, agent.called))
+        if agent is None or not look.ready(agent.id, 1, agent.called):
+            return False
+        from postroom.room.refusal import is_held  # noqa: PLC0415
+
+        return not is_held(look, agent.id)
 
     def _until(self, condition: Callable[[], bool], seconds: float) -> bool:
         until = min(self._deadline, time.monotonic() + seconds)

@@ -100,6 +100,7 @@ def _sleeps_on(room: "Premises", party: str) -> bool:
     from postroom.model.presence import Presence  # noqa: PLC0415 - where somebody was rung
     from postroom.room.berth import carrier  # noqa: PLC0415
     from postroom.room.reach import doing, is_capped, last_sign  # noqa: PLC0415
+    from postroom.room.refusal import is_held  # noqa: PLC0415
     from postroom.runtimes import load  # noqa: PLC0415
 
     look = room.store.look()
@@ -108,7 +109,7 @@ def _sleeps_on(room: "Premises", party: str) -> bool:
         return False
     runtime, sign = load(session.runtime), last_sign(room.home, session)
     waits = look.ready(party, 1, agent.called)
-    if not waits or doing(look, session, runtime, sign) is not Presence.IDLE:
+    if not waits or is_held(look, party) or doing(look, session, runtime, sign) is not Presence.IDLE:
         return False
     return waits[0].delivery.stored_at > sign.at or not is_capped(room, session)
 

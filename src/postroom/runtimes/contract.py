@@ -26,6 +26,7 @@ class Kind(StrEnum):
     TOOL = "tool"  # a tool, or all tools of one answer, have ended
     MODEL = "model"  # the model has answered
     STOP = "stop"  # the turn ends, unless it is made to go on
+    FAILURE = "failure"  # the turn has ended because no model answered: nothing can be said
     WAKE = "wake"  # what the runtime watches for us has changed
     PERMISSION = "permission"  # a person is asked whether something may be done
     CHILD = "child"  # a subagent begins
@@ -36,7 +37,7 @@ class Kind(StrEnum):
 
 
 # What a quiet marker must not keep from being noted.
-_ALWAYS = (Kind.START, Kind.COMPACT, Kind.CHILD, Kind.CHILD_STOP, Kind.LEND, Kind.END)
+_ALWAYS = (Kind.START, Kind.FAILURE, Kind.COMPACT, Kind.CHILD, Kind.CHILD_STOP, Kind.LEND, Kind.END)
 # What says nothing of what the agent does.
 _NO_SIGN = (Kind.WAKE, Kind.COMPACT, Kind.END)
 
@@ -82,6 +83,12 @@ class Point(NamedTuple):
         return self.kind is Kind.PERMISSION
 
 
+class Failure(NamedTuple):
+    """A turn that ended because a request of its model was refused, or brought no answer."""
+
+    words: str = ""  # what the runtime tells people of it, maybe with the time when requests are taken again
+
+
 class Beat(NamedTuple):
     """What a runtime tells at an event, in our words."""
 
@@ -95,6 +102,7 @@ class Beat(NamedTuple):
     proves: bool = True  # whether this one implies what its name as a rule does
     heard: bool = True  # whether this one passes on what is said at it, as its name as a rule does
     rests: bool = False  # whether this start may come where no turn follows: at an idle prompt
+    failure: Failure | None = None  # why the turn has ended, where no model answered
     lends: bool | None = None  # whether a subagent without an id of its own begins here, or ends
 
 
@@ -107,7 +115,10 @@ def text(stdin: Json, *keys: str) -> str:
 
 
 class Marks(NamedTuple):
-    """How the lines of a runtime's transcript are told apart: by what they have in them."""
+    """How the lines of a runtime's transcript are told apart: by what they have in them.
+
+    Only an answer that a model made is evidence, so a line is parsed before it counts as one.
+    """
 
     reply: str = ""  # the model's own words; empty where a transcript proves nothing
     acts: tuple[str, ...] = ()  # what else it answers, where that has lines of its own
@@ -119,6 +130,12 @@ class Marks(NamedTuple):
     queue: str = ""  # that a wake was taken, and waits for the turn to end; it always comes before the text
     whole: tuple[str, ...] = ()  # the keys under which one line has all messages, and replaces those before
     back: str = ""  # the key of a line that names a message: that one, and all after it, are taken back
+    made: Callable[[Json], bool] | None = (
+        None  # whether a model made a line that has `reply` or one of `acts`
+    )
+    failure: str = ""  # in each line that may tell that a turn ended without an answer
+    failed: Callable[[Json], Failure | None] | None = None  # what such a line tells; None: nothing of that
+    retries: bool = False  # whether the turn may go on after such a line
 
 
 class Words(NamedTuple):
