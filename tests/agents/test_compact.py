@@ -48,7 +48,6 @@ def test_mail_that_comes_as_an_idle_agent_is_compacted_is_in_a_request_without_a
         desk.rig.log.wait(one.mark)
         desk.wait_seen(one.id)
         assert desk.rig.log.conversation(one.mark)[-1].text.count(one.mark) == 1
-        desk.note("compaction at an idle prompt", desk.latency(one))
 
 
 @pytest.mark.parametrize("name", TOLD)

@@ -62,7 +62,6 @@ def test_mail_that_waits_for_a_resumed_agent_is_in_a_request(
         terminal.submit("[[bash echo ho]] [[say AGAIN]]")
         desk.rig.log.wait("AGAIN")
         check_once(desk, one)
-        desk.note("resume in a terminal")
 
 
 def go_back(terminal: Terminal, name: str) -> None:
@@ -113,7 +112,6 @@ def test_mail_that_was_handed_out_in_a_session_that_is_left_for_an_earlier_one_i
         go_back(terminal, name)
         go_on(desk, terminal)
         check_once(desk, one)
-        desk.note("resume within a session")
 
 
 @pytest.mark.parametrize("command", ["/chat", "/resume"])
