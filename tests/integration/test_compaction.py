@@ -42,7 +42,7 @@ def presence(room: LocalRoom) -> Presence:
     return status.sessions[0].presence
 
 
-@pytest.mark.promise("wake")
+@pytest.mark.promise("compaction")
 def test_mail_that_waits_at_the_end_of_a_compaction_at_an_idle_prompt_stays_stored_and_the_agent_is_woken(
     room: LocalRoom, claude: ClaudeCode, wakers: list[str]
 ) -> None:
@@ -60,7 +60,7 @@ def test_nobody_is_woken_at_the_end_of_a_compaction_if_nothing_waits(
     assert wakers == []
 
 
-@pytest.mark.promise("hook-context")
+@pytest.mark.promise("compaction")
 @pytest.mark.parametrize("last", ['"type":"tool_result"', '"stop_reason":"tool_use"'])
 def test_a_compaction_in_the_middle_of_a_turn_hands_out_mail_for_that_turn(
     room: LocalRoom, claude: ClaudeCode, wakers: list[str], last: str
@@ -78,7 +78,7 @@ def test_a_compaction_in_the_middle_of_a_turn_hands_out_mail_for_that_turn(
     assert presence(room) is Presence.IDLE
 
 
-@pytest.mark.promise("hook-context")
+@pytest.mark.promise("compaction")
 def test_what_a_wake_has_handed_out_while_an_agent_is_compacted_is_shown_once(
     room: LocalRoom, claude: ClaudeCode, wakers: list[str]
 ) -> None:
@@ -109,7 +109,7 @@ def test_what_a_wake_has_handed_out_and_no_queue_brings_after_a_compaction_is_sh
     assert wakers == []
 
 
-@pytest.mark.promise("wake")
+@pytest.mark.promise("compaction")
 def test_a_waker_rings_an_idle_agent_that_watches_until_it_takes_its_mail(
     room: LocalRoom, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -399,7 +399,7 @@ def calls(room: LocalRoom, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-@pytest.mark.promise("wake")
+@pytest.mark.promise("wake-again")
 @pytest.mark.parametrize("look", ["receipts", "sent", "agents"])
 def test_who_sleeps_on_is_called_once_more_by_the_next_who_looks(
     room: LocalRoom, builder: Callable[[str], None], calls: list[str], look: str
@@ -413,7 +413,7 @@ def test_who_sleeps_on_is_called_once_more_by_the_next_who_looks(
     assert calls == [room.who("builder").id] * 2, "a new ring is a new wake"
 
 
-@pytest.mark.promise("wake")
+@pytest.mark.promise("wake-again")
 def test_nobody_is_called_once_more_who_works_has_nothing_or_has_a_waker(
     room: LocalRoom, builder: Callable[[str], None], calls: list[str]
 ) -> None:
@@ -432,7 +432,7 @@ def test_nobody_is_called_once_more_who_works_has_nothing_or_has_a_waker(
     assert len(calls) == 1
 
 
-@pytest.mark.promise("wake")
+@pytest.mark.promise("wake-again")
 @pytest.mark.usefixtures("builder")
 def test_an_agent_is_not_called_once_more_while_it_may_still_begin_a_turn(
     room: LocalRoom, calls: list[str], monkeypatch: pytest.MonkeyPatch
@@ -446,7 +446,7 @@ def test_an_agent_is_not_called_once_more_while_it_may_still_begin_a_turn(
     assert len(calls) == 1
 
 
-@pytest.mark.promise("wake")
+@pytest.mark.promise("wake-again")
 @pytest.mark.parametrize("how", ["command", "wait"])
 def test_mail_whose_wake_was_killed_arrives_after_the_next_command_that_looks(
     room: LocalRoom,
@@ -477,7 +477,7 @@ def is_free(room: LocalRoom, party: str) -> bool:
     return locked is not None
 
 
-@pytest.mark.promise("wake")
+@pytest.mark.promise("wake-again")
 @pytest.mark.parametrize("step", ["hook-begun", "hook-claimed"])
 def test_an_agent_whose_hook_was_killed_as_it_woke_it_is_rung_once_more(
     room: LocalRoom, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch, step: str

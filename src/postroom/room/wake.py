@@ -63,7 +63,11 @@ def again(room: "Premises", rung: list[tuple[str, int]]) -> None:
     Its wake was killed, say. It has had the time to begin a turn since it was rung, as `rung` tells; it is
     roused once for each ring, by one of all who look.
     """
+    look = room.store.look()
     for party, at in rung:
+        agent = look.agent(party)
+        if agent is None or not look.ready(party, 1, agent.called):
+            continue
         try:
             locked = lock(room.home, party)
         except OSError:
