@@ -25,13 +25,13 @@ STARTS = (
     ("copilot", "--resume={}"),
 )
 
-# What a person writes and presses in a running session to go on with an earlier one.
+# What a person writes in a running session to go on with an earlier one, what it shows then, and the keys.
 WITHIN = {
-    "claude": ("/resume", "Enter"),
-    "gemini": ("/resume", "Enter"),
-    "opencode": ("/sessions", "Enter"),
-    "qwen": ("/resume", "Enter"),
-    "copilot": ("/resume", "Down", "Enter"),
+    "claude": ("/resume", "⌕ Search", "Enter"),
+    "gemini": ("/resume", "Chat Sessions", "Enter"),
+    "opencode": ("/sessions", "Search", "Enter"),
+    "qwen": ("/resume", "Press / to search", "Enter"),
+    "copilot": ("/resume", "enter open", "Down", "Enter"),
 }
 RESTORED = r"(?m)^\W*BEGUN"  # what the model said in the earlier one
 
@@ -66,8 +66,9 @@ def test_mail_that_waits_for_a_resumed_agent_is_in_a_request(
 
 def go_back(terminal: Terminal, name: str) -> None:
     """Leave this session for an earlier one."""
-    command, *keys = WITHIN[name]
+    command, shown, *keys = WITHIN[name]
     terminal.slash(command)
+    terminal.wait_screen(shown)
     for key in keys:
         terminal.settle()
         terminal.press(key)
