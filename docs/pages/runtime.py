@@ -107,14 +107,24 @@ hook at that prompt then shows the mail. What a person has half typed stays as i
 left alone: its hooks find the mail. The `turn/steer` of Codex's app-server, which would reach a turn too, is
 used only where no hooks carry mail ([by their own servers](../howto/app-servers.md)).
 
+After a compaction at an idle prompt no turn follows, so no mail is handed out there. Claude Code and Qwen
+Code run a hook at its end, which starts a process that wakes the agent if something waits. In the middle of a
+turn the mail is shown in that turn. When a wake came to nothing (its process was killed, say), the agent is
+woken once more: by the next `postroom receipts`, `sent` or `agents`, by a sender that waits, or by the
+daemon.
+
+When Gemini CLI is resumed, it restores the history over what a hook said at that start. It is shown its mail
+with the next prompt.
+
 ## What proves that the model got it
 
 What a hook prints may be dropped, so it is not `seen` when it is printed. It is when the agent's own
 *transcript* has it and an answer of the model after it; or, where that cannot be read, when an event comes
 that implies a new answer (a *boundary*). With parallel tools the end of one tells nothing of the others, so
 it proves nothing. If the transcript has the answer and not the text, the message was lost, and is shown again
-in that same event. A transcript is read from its end, for half a second and 16 MB at most: what may lie
-further up is not taken for lost.
+in that same event. Gemini CLI can replace all that its transcript has by one line (a restored or a compressed
+history): what was not answered before that line and is not in it was lost. A transcript is read from its
+end, for half a second and 16 MB at most: what may lie further up is not taken for lost.
 
 | agent | shown at | proven by | the transcript tells |
 | --- | --- | --- | --- |

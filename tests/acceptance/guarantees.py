@@ -114,6 +114,8 @@ PROMISES: dict[str, str] = {
     "subagent-end": "What waits for a subagent that ends bounces to its sender, and it is sent nothing more.",
     "subagents": "A subagent has an address under its parent's, and its own mail.",
     "wake": "An idle session whose runtime allows it is woken for its mail; a busy one is left alone.",
+    "wake-again": "A wake that came to nothing is tried once more by the next command that looks.",
+    "compaction": "Mail for who is compacted at its prompt stays stored, and wakes it; nobody has to type.",
     "record-tools": "Tools are noted as events only where that is wanted, each call and result once.",
     # by a protocol
     "turn-receipt": "What began a turn over ACP is seen when that ends as answered, and doubted otherwise.",

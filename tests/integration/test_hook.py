@@ -195,6 +195,9 @@ def test_what_was_not_proven_before_the_context_ended_is_shown_again_with_a_labe
         claude.end()
         claude.session = claude.key = "s2"
     text = claude.start(source)
+    if source == "compact":  # at an idle prompt, say
+        assert "mail-1" not in text
+        text = claude.prompt()
     assert "mail-1" in text
     assert "may have been shown before" in text
     claude.stop()

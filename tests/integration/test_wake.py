@@ -1,5 +1,6 @@
 """Waking an idle session by a call, and leaving alone what needs none."""
 
+import contextlib
 import json
 import os
 import signal
@@ -16,15 +17,16 @@ from postroom.hooks import program, wake
 from postroom.hooks.stub import stub
 from postroom.model.ladder import State
 from postroom.model.presence import Presence
+from postroom.room import premises
 from postroom.room import wake as calling
 from postroom.room.local import LocalRoom
 from postroom.runtimes import load
 from postroom.runtimes.contract import NUDGE
 from postroom.runtimes.process import Call
-from tests.hooking import run_hook
+from tests.hooking import ClaudeCode, run_hook
 from tests.machine import unshare
 from tests.player import Player
-from tests.process import until
+from tests.process import BOUND, until
 
 QWEN = load("qwen")
 IDLE = "import sys; sys.stdin.read()"
@@ -251,7 +253,8 @@ def started(room: LocalRoom) -> Iterator[Callable[[], list[int]]]:
 
     yield running
     for pid in running():
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.promise("wake")
@@ -382,3 +385,112 @@ def test_nothing_is_offered_after_a_tool_while_a_subagent_of_gemini_runs(
     assert hook("AfterTool", tool_name="run_shell_command") == ""
     assert hook("AfterTool", tool_name="invoke_agent") == ""
     assert "For the parent." in hook("AfterTool", tool_name="invoke_agent")
+
+
+# a wake that came to nothing
+
+
+@pytest.fixture
+def calls(room: LocalRoom, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Who was called, in place of a process for each; a moment after it was rung an agent is late."""
+    found: list[str] = []
+    monkeypatch.setattr(premises, "_ANSWER", 0)
+    monkeypatch.setattr(calling, "call", lambda _, parties: found.extend(parties))
+    return found
+
+
+@pytest.mark.promise("wake-again")
+@pytest.mark.parametrize("look", ["receipts", "sent", "agents"])
+def test_who_sleeps_on_is_called_once_more_by_the_next_who_looks(
+    room: LocalRoom, builder: Callable[[str], None], calls: list[str], look: str
+) -> None:
+    sent = room.send("builder", "wake up")
+    for _ in range(3):
+        {"receipts": lambda: room.receipts(sent.id), "sent": room.sent, "agents": room.agents}[look]()
+    assert calls == [room.who("builder").id]
+    room.send("builder", "another")
+    room.agents()
+    assert calls == [room.who("builder").id] * 2, "a new ring is a new wake"
+
+
+@pytest.mark.promise("wake-again")
+def test_nobody_is_called_once_more_who_works_has_nothing_or_has_a_waker(
+    room: LocalRoom, builder: Callable[[str], None], calls: list[str]
+) -> None:
+    room.ring.touch([room.who("builder").id])
+    room.agents()
+    room.send("builder", "wake up")
+    builder("PostToolUse")
+    room.agents()
+    builder("Stop")
+    locked = calling.lock(room.home, room.who("builder").id)
+    assert locked is not None
+    room.agents()
+    os.close(locked)
+    assert calls == []
+    room.agents()
+    assert len(calls) == 1
+
+
+@pytest.mark.promise("wake-again")
+@pytest.mark.usefixtures("builder")
+def test_an_agent_is_not_called_once_more_while_it_may_still_begin_a_turn(
+    room: LocalRoom, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(premises, "_ANSWER", 10**18)
+    room.send("builder", "wake up")
+    room.agents()
+    assert calls == []
+    os.utime(room.ring.path(room.who("builder").id), (2**32, 2**32))  # the clock was set back since
+    room.agents()
+    assert len(calls) == 1
+
+
+@pytest.mark.promise("wake-again")
+@pytest.mark.parametrize("how", ["command", "wait"])
+def test_mail_whose_wake_was_killed_arrives_after_the_next_command_that_looks(
+    room: LocalRoom,
+    sleeping: subprocess.Popen[str],
+    started: Callable[[], list[int]],
+    tmp_path: os.PathLike[str],
+    how: str,
+) -> None:
+    party = room.who("builder").id
+    sent = room.send("builder", "The build is red.")
+    until(lambda: bool(started()))
+    os.kill(started()[0], signal.SIGKILL)
+    until(lambda: is_free(room, party))
+    program.install(room.home)
+    os.utime(room.ring.path(party), (1, 1))  # as if it had been rung long ago
+    with Player(room.home, os.path.join(tmp_path, "work"), POSTROOM_AGENT="backend") as player:
+        if how == "command":
+            player.ok("receipts", sent.id)
+        else:  # the sender itself waits
+            room.until(sent.id, "offered", timeout=BOUND)
+    assert "The build is red." in woken(sleeping)
+
+
+def is_free(room: LocalRoom, party: str) -> bool:
+    locked = calling.lock(room.home, party)
+    if locked is not None:
+        os.close(locked)
+    return locked is not None
+
+
+@pytest.mark.promise("wake-again")
+@pytest.mark.parametrize("step", ["hook-begun", "hook-claimed"])
+def test_an_agent_whose_hook_was_killed_as_it_woke_it_is_rung_once_more(
+    room: LocalRoom, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    monkeypatch.setenv("POSTROOM_PROJECT", "p")
+    monkeypatch.setenv("POSTROOM_AGENT", "builder")
+    monkeypatch.setattr(premises, "_ANSWER", 0)
+    claude, party = ClaudeCode(room.home, str(tmp_path)), room.who("builder").id
+    claude.start()
+    claude.stop()
+    room.send("builder", "The build is red.")
+    claude.die("FileChanged", step, keep=False)
+    rung = room.ring.rung_at(party)
+    room.agents()
+    assert room.ring.rung_at(party) != rung
+    assert "The build is red." in claude.change()

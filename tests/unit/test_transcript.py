@@ -6,11 +6,13 @@ import os
 import pytest
 
 from postroom.clock import iso
+from postroom.model.message import Json
 from postroom.protocol.frame import mark_of
 from postroom.room import transcript as transcript_module
 from postroom.room.transcript import Conversation, Trace, is_over
 from postroom.runtimes import load
 from postroom.runtimes.contract import Runtime
+from postroom.text import encode
 from tests.recorded import transcript
 
 HANDED = 1_800_000_000_000
@@ -151,6 +153,89 @@ def test_what_a_hook_of_copilot_said_proves_nothing_until_the_model_was_given_it
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(line for line in lines if nonce not in line or '"type":"hook.' in line)
     assert Conversation(path, COPILOT.marks).trace(nonce, 1) is Trace.LACKING
+
+
+class Chat:
+    """A log of Gemini CLI, in which a line may replace or take back what was there."""
+
+    def __init__(self, directory: os.PathLike[str]) -> None:
+        self.path = os.path.join(directory, "session.jsonl")
+        self._at = HANDED
+
+    def user(self, id: str, text: str) -> Json:
+        return self._message(id, "user", text)
+
+    def model(self, id: str, text: str = "Done.") -> Json:
+        return self._message(id, "gemini", text)
+
+    def _message(self, id: str, kind: str, text: str) -> Json:
+        self._at += 10
+        return {"id": id, "timestamp": iso(self._at), "type": kind, "content": [{"text": text}]}
+
+    def write(self, *lines: Json) -> Trace:
+        """What the log tells of the frame, with these lines at its end."""
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.writelines(encode(line) + "\n" for line in lines)
+        return Conversation(self.path, GEMINI.marks).trace("nonce123", HANDED)
+
+
+def history(*messages: Json) -> Json:
+    return {"$set": {"messages": list(messages), "lastUpdated": iso(HANDED)}}
+
+
+MAIL = "<hook_context>%%nonce123 mail</hook_context>"
+
+
+@pytest.mark.promise("hook-loss")
+def test_what_a_restored_history_lacks_was_not_shown(tmp_path: os.PathLike[str]) -> None:
+    """As when Gemini CLI goes on with an earlier conversation, a moment after its hook said something."""
+    chat = Chat(tmp_path)
+    assert chat.write(chat.user("1", MAIL)) is Trace.THERE
+    assert chat.write(history(chat.user("2", "earlier"), chat.model("3"))) is Trace.LACKING
+    assert chat.write(chat.user("4", "go on"), chat.model("5")) is Trace.LACKING
+    assert chat.write(chat.user("6", MAIL)) is Trace.THERE
+    assert chat.write(chat.model("7")) is Trace.SHOWN
+
+
+@pytest.mark.promise("hook-proof")
+def test_what_a_restored_history_has_was_shown_if_an_answer_stands_after_it(
+    tmp_path: os.PathLike[str],
+) -> None:
+    chat = Chat(tmp_path)
+    earlier = chat.user("1", "earlier"), chat.model("2")
+    assert chat.write(*earlier, history(*earlier, mail := chat.user("3", MAIL))) is Trace.THERE
+    assert chat.write(answer := chat.model("4")) is Trace.SHOWN
+    assert chat.write(history(*earlier, mail, answer)) is Trace.SHOWN
+    assert chat.write({"$set": {"summary": "A title"}}) is Trace.SHOWN
+
+
+@pytest.mark.promise("hook-proof")
+def test_what_was_answered_and_then_compressed_away_was_shown(tmp_path: os.PathLike[str]) -> None:
+    """In the middle of a turn, say, before the event at its end is told."""
+    chat = Chat(tmp_path)
+    assert chat.write(chat.user("1", MAIL), chat.model("2")) is Trace.SHOWN
+    assert chat.write(history(chat.user("3", "a summary"), chat.model("4"))) is Trace.SHOWN
+    assert chat.write(chat.model("5")) is Trace.SHOWN
+
+
+@pytest.mark.promise("hook-loss")
+def test_a_prompt_that_was_taken_back_with_its_mail_was_not_shown(tmp_path: os.PathLike[str]) -> None:
+    chat = Chat(tmp_path)
+    assert chat.write(chat.user("1", "first"), chat.model("2"), chat.user("3", f"ask {MAIL}")) is Trace.THERE
+    assert chat.write({"$rewindTo": "3"}, chat.user("4", "ask again")) is not Trace.THERE
+    assert chat.write(chat.model("5")) is Trace.LACKING
+    assert chat.write({"$rewindTo": "nowhere"}, chat.user("6", MAIL), chat.model("7")) is Trace.SHOWN
+
+
+@pytest.mark.parametrize(
+    "line", ['{"$set":{"messages":1}}', '{"$set":[]}', '{"$set":{"messages', '{"$rewindTo":']
+)
+def test_a_line_that_replaces_nothing_hides_nothing(tmp_path: os.PathLike[str], line: str) -> None:
+    chat = Chat(tmp_path)
+    chat.write(chat.user("1", MAIL))
+    with open(chat.path, "a", encoding="utf-8") as file:
+        file.write(line + "\n")
+    assert chat.write(chat.model("2")) is Trace.SHOWN
 
 
 def recorded(runtime: Runtime, directory: os.PathLike[str]) -> str:

@@ -43,6 +43,14 @@ class RingFiles:
         except OSError:
             return 0
 
+    def all(self) -> list[tuple[str, int]]:
+        """Who has one, and when each was last rung, as `rung_at` tells it."""
+        try:
+            with os.scandir(self._directory) as found:
+                return [(one.name, one.stat().st_mtime_ns) for one in found if one.is_file()]
+        except OSError:
+            return []
+
     def remove(self, agent: str) -> None:
         try:
             os.unlink(self.path(agent))

@@ -16,7 +16,7 @@ from postroom.room.seat import Seat, bears, goes_on_elsewhere
 from postroom.room.session import current, end, greeted
 from postroom.room.spool import appoint, dismiss, make_secret, occupied
 from postroom.room.stop import Stops
-from postroom.room.transcript import Conversation, Trace
+from postroom.room.transcript import Conversation, Trace, is_amid
 from postroom.room.unit import Unit
 from postroom.runtimes.contract import NUDGE, Beat, Failure, Kind, Point, Runtime, Said, Wake, Words
 
@@ -53,6 +53,7 @@ class Visit:
         self._agent: Agent | None = None
         self._traces: dict[tuple[str, str], Trace] = {}
         self._lent = False
+        self._is_amid = False
         self._conversation = Conversation(beat.transcript, runtime.marks)
         self._known: Session | None = None  # also one that has just ended
 
@@ -70,6 +71,8 @@ class Visit:
         seat = self._at_its_beginning(seat, before)
         proof = self._proof()
         self._await_transcript(seat, proof)
+        if before is not None and self._beat.rests:
+            seat = seat._replace(queued=self._queued(before))
         with Unit(self._room, prompt=False) as tx:
             known = tx.session(seat.id)
             main = tx.session(seat.main.id) if seat.child else known
@@ -136,6 +139,9 @@ class Visit:
         details: Json = {"key": self._key, "cwd": beat.cwd, "transcript": beat.transcript}
         if self._point.kind in _BEGIN:
             details["started"] = True
+            self._is_amid = beat.rests and is_amid(beat.transcript, self._runtime.marks)
+            if self._is_amid:
+                details["amid"] = True
             if not self._is_heard() and beat.source != "resume":
                 details["greet"] = True
         if self._runtime.socket_env and self._room.settings.wake_by_socket == "on":
@@ -154,7 +160,14 @@ class Visit:
             return seat
         from postroom.hooks.around import around  # noqa: PLC0415 - once in a session
 
-        return seat._replace(around=around(self._runtime, seat.process, seat.cwd))
+        around_it = around(self._runtime, seat.process, seat.cwd)
+        return seat._replace(around=around_it, follows=seat.follows or self._is_alone(seat.process))
+
+    def _is_alone(self, process: str) -> bool:
+        """Whether its process has one conversation at a time: no event may tell that it went to another."""
+        crowds = self._runtime.crowds
+        words = () if crowds is None else host.started_with(process)[0]
+        return bool(words) and not any(word in words for word in crowds or ())
 
     def _is_anew(self, seat: Seat, known: Session | None) -> bool:
         """Whether a context begins; not if another event has told first of the same start."""
@@ -174,8 +187,23 @@ class Visit:
             frozenset(p.route for p in told),
             self._began,
             self._trace,
-            late=frozenset(p.route for p in self._runtime.points if p.kind is Kind.WAKE),
+            late=self._wakes(),
             fails=self._beat.failure is not None,
+        )
+
+    def _wakes(self) -> frozenset[str]:
+        """The routes by which mail begins a turn: it may wait in the runtime's queue for that."""
+        return frozenset(p.route for p in self._runtime.points if p.kind is Kind.WAKE)
+
+    def _queued(self, session: Session) -> frozenset[str]:
+        """The nonces of what waits in the runtime's queue, which a compaction does not empty."""
+        wakes, look = self._wakes(), self._room.store.look()
+        held = [mail.delivery for mail in look.offered(session.agent, session.process)] if wakes else []
+        return frozenset(
+            one.nonce or ""
+            for one in held
+            if one.route in wakes
+            and self._trace(one.route, one.nonce or "", one.handed_at or 0) in (Trace.UNDECIDED, Trace.QUEUED)
         )
 
     def _trace(self, route: str, nonce: str, handed_at: int) -> Trace:
@@ -242,6 +270,8 @@ class Visit:
         self._lent = self._is_lent()
         if self._lent or not self._point.proven_by or not self._is_heard():
             return None
+        if self._beat.rests and not self._is_amid:
+            return None  # a turn may never follow: `_hand_over` has one begin
         if kind is Kind.WAKE and not self._is_idle():
             return None
         offering = turn.offer(
@@ -375,6 +405,10 @@ class Visit:
         if self._offering is not None:
             turn.hand_over(self._room, self._offering, self._session)
             return
+        if self._beat.rests and self._room.store.look().ready(self._agent.id, 1, self._agent.called):
+            from postroom.room.wake import start  # noqa: PLC0415 - after a compaction
+
+            start(self._room.home, [self._agent.id])
         is_stop = self._point.kind is Kind.STOP
         if is_stop:
             self._room.idle(self._agent.address)

@@ -270,6 +270,7 @@ class LocalRoom(Premises):
         from postroom.room.presence import as_shown  # noqa: PLC0415
 
         self.sweep()
+        self.rouse()
         with self.store.read() as tx:
             message = self.find_message(tx, ref)
             deliveries = [as_shown(self, tx, delivery) for delivery in tx.deliveries(message.seq)]
@@ -286,6 +287,7 @@ class LocalRoom(Premises):
         from postroom.room.presence import as_shown  # noqa: PLC0415
 
         self.sweep()
+        self.rouse()
         index_sent(self)
         with self.store.read() as tx:
             sender = directory.caller(tx, agent or self.agent, self.scope)

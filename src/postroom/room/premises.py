@@ -5,6 +5,7 @@ The use cases work with it. Whoever uses a room has `LocalRoom`, which is this a
 
 import contextlib
 import os
+import time
 from typing import TYPE_CHECKING
 
 from postroom import config, host
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from postroom.store.contract import ReadTx, Store
 
 _OVERDUE, _OVERDUE_AFTER = 200, 300_000  # events that no journal has; milliseconds since the first of them
+_ANSWER = 5_000_000_000  # nanoseconds in which a turn begins after a ring
 
 
 class Premises:
@@ -242,6 +244,14 @@ class Premises:
         if message is None:
             raise UnknownMessage(f"there is no message {ref}", message_ref=ref)
         return message
+
+    def rouse(self) -> None:
+        """Wake once more whose wake has come to nothing. For who only looks, or waits: nothing is raised."""
+        now = time.time_ns()
+        if late := [who for who in self.ring.all() if not 0 <= now - who[1] < _ANSWER]:
+            from postroom.room.wake import again  # noqa: PLC0415 - where an agent runs
+
+            again(self, late)
 
     def call(self, parties: list[str]) -> None:
         """Have those called whose runtimes cannot watch a file; see `room/wake.py`."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def statuses(room: "LocalRoom", *, everyone: bool) -> list[AgentStatus]:
     """Everyone in the room; those who left only when asked for."""
     room.sweep()
+    room.rouse()
     found: list[AgentStatus] = []
     with room.store.read() as tx:
         offset = 0

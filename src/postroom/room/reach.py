@@ -20,7 +20,7 @@ from postroom.room.stop import Stops
 from postroom.room.transcript import is_interrupted, is_over
 from postroom.room.trial import trial
 from postroom.runtimes import load
-from postroom.runtimes.contract import Kind, Runtime, Wake
+from postroom.runtimes.contract import Kind, Point, Runtime, Wake
 
 if TYPE_CHECKING:
     from postroom.room.premises import Premises
@@ -107,7 +107,7 @@ def _by_hooks(room: "Premises", party: str, sight: Sight, stored_at: int) -> str
             return Reason.BUSY.value
         case Presence.PERMISSION:
             return Reason.APPROVAL.value
-        case Presence.IDLE if stored_at <= (sight.since or 0) and _is_capped(room, sight.session):
+        case Presence.IDLE if stored_at <= (sight.since or 0) and is_capped(room, sight.session):
             return Reason.STOP_CAP.value  # what comes later wakes it
         case Presence.IDLE if sight.wake and _is_waking(room, party, sight):
             return Reason.WAKING.value
@@ -145,7 +145,7 @@ def _written_at(path: str) -> int:
         return 0
 
 
-def _is_capped(room: "Premises", session: Session) -> bool:
+def is_capped(room: "Premises", session: Session) -> bool:
     return not Stops(room.run, session).may_go_on(room.now())
 
 
@@ -210,13 +210,19 @@ def doing(tx: "ReadTx", session: Session, runtime: Runtime | None, sign: Sign) -
         return Presence.BUSY  # a subagent ends when it has nothing more to do
     transcript = str(session.details.get("transcript") or "")
     point, over = runtime.point(sign.event), is_over(transcript, runtime.marks)
-    if over is None and ((point and point.kind in _IDLE) or is_interrupted(transcript, runtime.marks)):
+    rests = point is not None and point.kind in _IDLE and not _is_amid(session, point)
+    if over is None and (rests or is_interrupted(transcript, runtime.marks)):
         over = not _is_set_going(tx, session, runtime, sign.at)
     if over:
         return Presence.IDLE
     if point is None and over is None:
         return Presence.UNKNOWN
     return Presence.PERMISSION if point and point.kind is Kind.PERMISSION else Presence.BUSY
+
+
+def _is_amid(session: Session, point: Point) -> bool:
+    """Whether its last context began in the middle of a turn: it was compacted there."""
+    return point.kind is Kind.START and bool(session.details.get("amid"))
 
 
 def _wake(room: "Premises", session: Session, runtime: Runtime) -> str:

@@ -45,6 +45,7 @@ class Seat(NamedTuple):
     cwd: str
     details: Json
     around: Around = Around()
+    queued: frozenset[str] = frozenset()  # nonces of what the runtime's queue brings into its next context
     follows: bool = False  # whether it takes the place of another, which was cleared
 
     @property

@@ -56,10 +56,11 @@ def _begin(room: "LocalRoom", tx: "WriteTx", seat: Seat, known: Session | None) 
         seat = in_own_terminal(tx, seat)
     if known is not None:
         is_taken = goes_on_elsewhere(known, seat.process)
-        return_unproven(room, tx, known, Outcome.UNCERTAIN if is_taken else Outcome.UNPROVEN)
+        outcome = Outcome.UNCERTAIN if is_taken else Outcome.UNPROVEN
+        return_unproven(room, tx, known, outcome, queued=seat.queued)
         if known.process != seat.process:
             _move(room, tx, known, seat.process)
-    else:
+    if known is None or known.process != seat.process or known.ended_at is not None:
         _end_followed(room, tx, seat)
     agent, asked = bearer.of(tx, known), known.details.get("asked") if known else None
     if agent is None:
@@ -165,15 +166,22 @@ def _dismiss(room: "LocalRoom", tx: "WriteTx", session: Session) -> None:
 
 
 def return_unproven(
-    room: "LocalRoom", tx: "WriteTx", session: Session, outcome: Outcome = Outcome.UNPROVEN
+    room: "LocalRoom",
+    tx: "WriteTx",
+    session: Session,
+    outcome: Outcome = Outcome.UNPROVEN,
+    *,
+    queued: frozenset[str] = frozenset(),
 ) -> None:
     """What a session still holds waits again: its context is over, or goes on where we no longer look.
+
+    `queued`: the nonces of what will be shown in the next context, because the runtime's queue has it.
 
     The latter is `uncertain`: it may yet be seen there, and no number of such attempts makes it dead.
     """
     cause = Cause.CONTEXT if outcome is Outcome.UNPROVEN else None
     for mail in tx.offered(session.agent, session.process):
-        if _is_in(mail, session):
+        if is_in(mail, session) and mail.delivery.nonce not in queued:
             give_back(tx, mail, room.settings, outcome, cause=cause)
 
 
@@ -183,11 +191,11 @@ def _unanswered(tx: "ReadTx", session: Session) -> list[Mail]:
     after = 0
     while page := tx.watched(session.agent, after=after):
         after = page[-1].message.seq
-        found += [mail for mail in page if _is_in(mail, session) and one.is_one(mail.message)]
+        found += [mail for mail in page if is_in(mail, session) and one.is_one(mail.message)]
     return [mail for mail in found if mail.delivery.state is State.SEEN]
 
 
-def _is_in(mail: Mail, session: Session) -> bool:
+def is_in(mail: Mail, session: Session) -> bool:
     """Whether it was shown there, in this context or in an earlier one."""
     return (mail.delivery.context or "").startswith(f"{session.id}:")
 

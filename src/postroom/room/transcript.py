@@ -10,11 +10,13 @@ from typing import Any, BinaryIO, NamedTuple
 
 from postroom.clock import iso
 from postroom.runtimes.contract import Failure, Marks
+from postroom.text import encode
 
 _CHUNK = 1 << 18
 _MOST = 1 << 24  # bytes from the end: what is older was settled long ago
 _MARK = b"%%"  # with which every mark of a frame begins
 _EVER = float("inf")
+_REPLACED = b"\n\n"  # in the place of a line: a runtime put what comes after it in the place of all before it
 _TO_QUEUE = 2_000  # milliseconds in which a runtime notes a wake that it has taken
 
 
@@ -40,6 +42,9 @@ class _Line(NamedTuple):
     failed_at: str = ""
 
 
+_ANEW = _Line(ours=_REPLACED)
+
+
 class _Far(OSError):
     """What is looked for may lie further up than anybody reads."""
 
@@ -57,7 +62,7 @@ class Conversation:
         self._noise = [text.encode() for text in marks.noise]
         self._failure = marks.failure.encode()
         self._is_kept = bool(path and marks.reply)
-        self._unread = _backwards(path, until)
+        self._unread = _in_force(_backwards(path, until), marks)
         self._read: list[_Line] = []
         self._trouble: OSError | None = None
 
@@ -85,8 +90,12 @@ class Conversation:
 
         mark, queue, handed = mark_of(nonce).encode(), self._marks.queue.encode(), iso(handed_at) or ""
         late = (iso(handed_at + _TO_QUEUE) or "") if wake else handed
-        spoken = answered = lacks = failed = False
+        spoken = answered = lacks = failed = is_replaced = has_lacked = False
         for line in self._lines():
+            if line is _ANEW:  # an answer after it was not made from what was before it
+                is_replaced, has_lacked = True, has_lacked or (answered and lacks)
+                spoken = answered = False
+                continue
             if line.failure is not None and not spoken:
                 failed = failed or line.failed_at > handed
             if line.at:
@@ -98,9 +107,11 @@ class Conversation:
             elif mark in line.ours:
                 if queue and queue in line.ours:
                     return Trace.QUEUED
-                return Trace.SHOWN if answered else Trace.FAILED if failed else Trace.THERE
-        if answered:
-            return Trace.LACKING if lacks else Trace.UNDECIDED
+                if answered or not is_replaced:
+                    return Trace.SHOWN if answered else Trace.FAILED if failed else Trace.THERE
+                break
+        if has_lacked or answered:
+            return Trace.LACKING if has_lacked or lacks else Trace.UNDECIDED
         return Trace.FAILED if failed else Trace.UNDECIDED
 
     def failure(self, since: int) -> Failure | None:
@@ -142,6 +153,8 @@ class Conversation:
             raise
 
     def _line(self, text: bytes) -> _Line | None:
+        if text is _REPLACED:
+            return _ANEW
         replies = [reply for reply in self._replies if reply in text]
         is_result = bool(self._result) and self._result in text
         may_fail = bool(self._failure) and self._failure in text
@@ -180,6 +193,20 @@ def is_interrupted(path: str, marks: Marks) -> bool:
     return False
 
 
+def is_amid(path: str, marks: Marks) -> bool:
+    """Whether the last thing in a conversation is that a tool was called, or has ended: the turn goes on."""
+    if not path or not marks.amid:
+        return False
+    amid, spoken = [text.encode() for text in marks.amid], (marks.reply.encode(), b'"type":"user"')
+    try:
+        for line in _backwards(path):
+            if any(one in line for one in spoken):
+                return any(one in line for one in amid)
+    except OSError:
+        pass
+    return False
+
+
 def is_over(path: str, marks: Marks) -> bool | None:
     """Whether the last turn has ended; None where the conversation does not tell."""
     if not path or not marks.turn:
@@ -213,6 +240,48 @@ def open_plain(path: str) -> BinaryIO:
         file.close()
         raise OSError(f"{path} is no plain file")
     return file
+
+
+def _in_force(lines: Iterator[bytes], marks: Marks) -> Iterator[bytes]:
+    """The lines of a conversation that its runtime has not taken back since, the last one first.
+
+    One line may have all messages that are left: these come in its place, and before them `_REPLACED`.
+    """
+    if not marks.whole:
+        yield from lines
+        return
+    whole, back = (b'{"%s":' % key.encode() for key in (marks.whole[0], marks.back))
+    until = ""  # the id of a message: it, and all after it, were taken back
+    for line in lines:
+        messages = _messages(line, marks.whole) if line.startswith(whole) else None
+        for each in [line] if messages is None else messages:
+            if until:
+                until = "" if _value(each, "id") == until else until
+            elif marks.back and each.startswith(back):
+                until = _value(each, marks.back)
+            else:
+                yield each
+        if messages is not None:
+            until = ""
+            yield _REPLACED
+
+
+def _messages(line: bytes, keys: tuple[str, ...]) -> list[bytes] | None:
+    """Those that a line has under some keys, each as a line, the last one first; None: it has none."""
+    try:
+        found: Any = json.loads(line)
+        for key in keys:
+            found = found[key]
+        return [encode(message).encode(errors="replace") for message in reversed(found)]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _value(line: bytes, key: str) -> str:
+    try:
+        return str(json.loads(line)[key])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
 
 
 def _backwards(path: str, until: float = _EVER) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from postroom.model.message import Agent, Json, Mail, Session
 from postroom.protocol.frame import nonce_of
 from postroom.room.offer import claim, guard_lease
 from postroom.room.probe import scope_of
-from postroom.room.session import context
+from postroom.room.session import context, is_in
 from postroom.room.settle import see
 from postroom.room.sweep import act_on_due, give_back, is_offered, reap, refuse
 from postroom.room.transcript import Trace
@@ -42,7 +42,9 @@ class Proof(NamedTuple):
     certain: frozenset[str]  # those of them whose text, if it is not there by now, never will be
     since: int  # only what was handed over before this moment, when the event's process began
     trace: Callable[[str, str, int], Trace]  # a route, a nonce, and when it was handed over
-    late: frozenset[str] = frozenset()  # routes whose texts may be noted only when their own turn begins
+    late: frozenset[str] = (
+        frozenset()
+    )  # routes whose texts may be noted only when their own turn begins, in another context even
     fails: bool = False  # whether the event itself tells that the turn ended without an answer
 
     @property
@@ -74,8 +76,11 @@ def _trace(mail: Mail, proof: Proof) -> Trace:
 
 def _is_open(mail: Mail, session: Session, proof: Proof) -> bool:
     delivery = mail.delivery
-    handed = delivery.handed_at is not None and delivery.handed_at < proof.since
-    return handed and delivery.context == context(session)
+    if delivery.handed_at is None or delivery.handed_at >= proof.since:
+        return False
+    if delivery.route in proof.late:
+        return is_in(mail, session)
+    return delivery.context == context(session)
 
 
 def prove(room: "Premises", tx: "WriteTx", session: Session, proof: Proof) -> None:

@@ -112,6 +112,7 @@ class _Sleep:
             else:
                 seconds *= 2  # where nothing happens at all
             room.next_sweeps[self._swept] = now + sweep_pause(seconds)
+            room.rouse()
         return changed or renewed
 
 

@@ -57,11 +57,72 @@ def start(home: str, parties: list[str]) -> None:
             pass
 
 
+def again(room: "Premises", rung: list[tuple[str, int]]) -> None:
+    """Ring and call once more each of these who sleeps on in spite of its mail. Nothing is raised.
+
+    Its wake was killed, say. It has had the time to begin a turn since it was rung, as `rung` tells; it is
+    roused once for each ring, by one of all who look.
+    """
+    look = room.store.look()
+    for party, at in rung:
+        agent = look.agent(party)
+        if agent is None or not look.ready(party, 1, agent.called):
+            continue
+        try:
+            locked = lock(room.home, party)
+        except OSError:
+            continue  # who may not write here leaves it to others
+        if locked is None:
+            continue  # a waker works for it
+        try:
+            must_be_called = _ring_again(room, party, at, locked)
+        except OSError:
+            continue
+        finally:
+            os.close(locked)
+        if must_be_called:
+            call(room, [party])
+
+
+def _ring_again(room: "Premises", party: str, at: int, locked: int) -> bool:
+    """Whether it was rung just now, and must be called, too."""
+    if room.ring.rung_at(party) != at or os.pread(locked, 32, 0) == _stamp(at):
+        return False
+    if not _sleeps_on(room, party):
+        return False
+    must_be_called = room.ring.touch([party]).get(party, False)
+    os.pwrite(locked, _stamp(room.ring.rung_at(party)), 0)
+    return must_be_called
+
+
+def _stamp(at: int) -> bytes:
+    return b"%032d" % at
+
+
+def _sleeps_on(room: "Premises", party: str) -> bool:
+    """Whether an agent is idle, and something waits for it that need not wait."""
+    from postroom.model.presence import Presence  # noqa: PLC0415 - where somebody was rung
+    from postroom.room.berth import carrier  # noqa: PLC0415
+    from postroom.room.reach import doing, is_capped, last_sign  # noqa: PLC0415
+    from postroom.room.refusal import is_held  # noqa: PLC0415
+    from postroom.runtimes import load  # noqa: PLC0415
+
+    look = room.store.look()
+    agent, session = look.agent(party), carrier(look, party)
+    if agent is None or session is None or host.is_elsewhere(session.process):
+        return False
+    runtime, sign = load(session.runtime), last_sign(room.home, session)
+    waits = look.ready(party, 1, agent.called)
+    if not waits or is_held(look, party) or doing(look, session, runtime, sign) is not Presence.IDLE:
+        return False
+    return waits[0].delivery.stored_at > sign.at or not is_capped(room, session)
+
+
 def lock(home: str, agent: str) -> int | None:
     """A descriptor that whoever has it open works with for an agent, alone; None: another does."""
     directory = os.path.join(home, "run", "wake")
     host.private_directory(directory)
-    locked = os.open(os.path.join(directory, agent), os.O_WRONLY | os.O_CREAT, 0o600)
+    locked = os.open(os.path.join(directory, agent), os.O_RDWR | os.O_CREAT, 0o600)
     if not host.lock(locked):
         os.close(locked)
         return None

@@ -54,7 +54,8 @@ def read(event: str, stdin: Json) -> Beat:
         child_type=text(stdin, "agent_type"),
         cwd=text(stdin, "cwd"),
         transcript=text(stdin, "agent_transcript_path") or transcript,
-        source=text(stdin, "source"),
+        source=(source := text(stdin, "source")),
+        rests=source == "compact",
         prompt="" if (prompt := text(stdin, "prompt")).startswith(_NOT_TYPED) else prompt,
         failure=_failure(stdin) if event == "StopFailure" else None,
     )
@@ -139,6 +140,7 @@ RUNTIME = Runtime(
     budget=_MOST,
     marks=Marks(
         reply='"type":"assistant"',
+        amid=('"type":"tool_result"', '"stop_reason":"tool_use"'),
         interruption="[Request interrupted by user",
         noise=('"hook_success"',),
         queue='"queue-operation"',

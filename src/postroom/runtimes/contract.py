@@ -101,6 +101,7 @@ class Beat(NamedTuple):
     prompt: str = ""  # what a person typed
     proves: bool = True  # whether this one implies what its name as a rule does
     heard: bool = True  # whether this one passes on what is said at it, as its name as a rule does
+    rests: bool = False  # whether this start may come where no turn follows: at an idle prompt
     failure: Failure | None = None  # why the turn has ended, where no model answered
     lends: bool | None = None  # whether a subagent without an id of its own begins here, or ends
 
@@ -123,9 +124,12 @@ class Marks(NamedTuple):
     acts: tuple[str, ...] = ()  # what else it answers, where that has lines of its own
     result: str = ""  # comes between what was said after a tool, and the next answer; empty: only an answer
     turn: tuple[str, ...] = ()  # what begins a turn, then whatever ends one
+    amid: tuple[str, ...] = ()  # of the model's own words, or of what came of them: that the turn goes on
     interruption: str = ""  # that a person has stopped the turn, where no event tells it
     noise: tuple[str, ...] = ()  # what has our text in it and does not mean that the model got it
     queue: str = ""  # that a wake was taken, and waits for the turn to end; it always comes before the text
+    whole: tuple[str, ...] = ()  # the keys under which one line has all messages, and replaces those before
+    back: str = ""  # the key of a line that names a message: that one, and all after it, are taken back
     made: Callable[[Json], bool] | None = (
         None  # whether a model made a line that has `reply` or one of `acts`
     )
@@ -178,6 +182,9 @@ class Runtime(NamedTuple):
     meta: str = ""  # what names the conversation in its requests for our tools, where a process hosts several
     socket_env: str = ""  # the variable that names a socket of the session, at which it can be called
     programs: tuple[str, ...] = ()  # what its process may be called
+    # The arguments with which one process has several conversations at a time; without them the next one
+    # takes the place of the one before. None: that cannot be told so.
+    crowds: tuple[str, ...] | None = None
     daemon: "Callable[[], Daemon] | None" = None
     server: str = ""  # the bridge to the server that has its conversations, beside its terminal
     milliseconds: bool = False  # whether its timeouts are

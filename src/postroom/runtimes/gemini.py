@@ -7,9 +7,14 @@ run, proves the same at the next tool or at AfterAgent, at no cost while there i
 Inside a subagent its events have the same session id and nothing else: what a hook said there would be lost
 to the main conversation. So nothing is offered after a tool between the call of a subagent and its end.
 
-When it has cleared its conversation, nothing that a hook says at that start is passed on. PreCompress comes
-before every request, too, with nothing that tells when one is really compressed, so it is used only for the
-user's own `/compress`: what it compresses by itself is not noticed.
+When it has cleared its conversation, nothing that a hook says at that start is passed on. When it goes on
+with an earlier one, what a hook says at that start is overwritten by the history that it restores a moment
+later. Mail is shown with the next prompt then. PreCompress comes before every request, too, with nothing
+that tells when one is really compressed, so it is used only for the user's own `/compress`: what it
+compresses by itself is not noticed.
+
+A line of its transcript can replace all lines before it (`{"$set":{"messages":[…]}}`): when it restores a
+history, compresses one, or takes back a prompt whose request failed.
 """
 
 from typing import TYPE_CHECKING
@@ -26,12 +31,13 @@ if TYPE_CHECKING:
 
 _ANSWERED = ("AfterAgent",)
 _SUBAGENT = "invoke_agent"  # the tool that runs one
+_DEAF = ("clear", "resume")  # starts at which what a hook says is lost
 
 
 def read(event: str, stdin: Json) -> Beat:
     lends = event == "BeforeTool" if stdin.get("tool_name") == _SUBAGENT else None
     found = beat(event, stdin)
-    return found._replace(lends=lends, heard=found.source != "clear")
+    return found._replace(lends=lends, heard=found.source not in _DEAF)
 
 
 def tools(record: Json) -> "list[ToolFact]":
@@ -68,9 +74,10 @@ RUNTIME = Runtime(
     say=context,
     key="${GEMINI_SESSION_ID:-p$PPID}",
     signs=("GEMINI_CLI",),
-    marks=Marks(reply='"type":"gemini"'),
+    marks=Marks(reply='"type":"gemini"', whole=("$set", "messages"), back="$rewindTo"),
     tools=tools,
     programs=("gemini", "node"),
+    crowds=("--acp", "--experimental-acp"),
     milliseconds=True,
     remark="Nothing wakes it when it is idle: its mail waits for the next prompt.",
 )

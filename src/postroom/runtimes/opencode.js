@@ -219,6 +219,11 @@ export const Postroom = async (opencode) => {
         if (isQuiet(session.root)) session.handed = 0 // else the next answer proves what is still open
       })
     },
+    // It is compacted, say: a prompt of ours would be taken only after that, with mail for a context before it.
+    "session.status": ({ sessionID, status }) => {
+      const session = sessions.get(sessionID)
+      if (session && status?.type === "busy") session.busy = true
+    },
     "session.idle": ({ sessionID }) => {
       const session = sessions.get(sessionID)
       if (!session) return

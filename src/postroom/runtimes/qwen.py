@@ -27,7 +27,7 @@ _INPUT = "--input-file"
 
 def read(event: str, stdin: Json) -> Beat:
     found = beat(event, stdin)
-    return found._replace(proves=not found.prompt)
+    return found._replace(proves=not found.prompt, rests=found.source == "compact")
 
 
 def call(sleeper: "Sleeper", text: str) -> "Call | None":
@@ -83,6 +83,7 @@ RUNTIME = Runtime(
     wake=Wake.CALL,
     call=call,
     programs=("qwen", "node"),
+    crowds=("--acp", "--experimental-acp", "serve"),
     milliseconds=True,
     remark="It can be woken when it is idle only if it was started with `--input-file FILE`.",
 )

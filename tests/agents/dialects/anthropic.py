@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.agents.dialects import Event, fresh
+from tests.agents.dialects import Event, fresh, size
 from tests.agents.script import Asked, Call, Say, Tool, Turn, said
 
 
@@ -38,7 +38,7 @@ def document(body: dict[str, Any], acts: Sequence[Say | Call]) -> dict[str, Any]
         "content": [_block(act) for act in acts],
         "stop_reason": "tool_use" if calls else "end_turn",
         "stop_sequence": None,
-        "usage": {"input_tokens": 10, "output_tokens": 5}
+        "usage": {"input_tokens": size(body), "output_tokens": 5}
         | {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0},
     }
 
