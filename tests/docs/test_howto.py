@@ -75,7 +75,8 @@ def test_what_the_guide_registers_can_be_sent_as_it_says(home: str, monkeypatch:
         assert done.code == 0, done
     assert cli.ok("inbox", "--as", "ops", "--json").json["messages"][0]["type"] == "deploy"
     [told] = blocks("own-types.md", "text")
-    assert cli("send", "builder", "--type", "dispatch", "--payload", '{"task": 1}', "--as", "ops").err == told
+    wrong = cli("send", "builder", "--type", "dispatch", "--payload", '{"task_ids": 1}', "--as", "ops")
+    assert wrong.err == told
 
     reading, declaring = blocks("own-types.md", "python")
     monkeypatch.setenv("POSTROOM_HOME", home)
@@ -98,7 +99,7 @@ SHOWN = "5f0c9a1e"  # the id of every message, in the guides
 
 def test_asking_answering_and_passing_on_go_as_the_guide_says(home: str) -> None:
     cli = CommandLine(home)
-    join, ask, answer, without_waiting, follow, forward = blocks("asking.md", "sh")
+    join, ask, answer, without_waiting, _later, follow, forward = blocks("asking.md", "sh")
     assert cli.shell(f"set -e\n{join}").code == 0
     words = shlex.split(ask)
     with cli.start(*words[1:]) as asker:

@@ -390,7 +390,10 @@ def test_other_names_are_shown_for_what_they_are(cli: CommandLine):
         (["types", "show", "dispach"], "Did you mean dispatch"),
         (["types", "burn"], "types takes list or show, not 'burn'"),
         (["send", "builder", "x", "--type", "dispach"], "Did you mean dispatch"),
-        (["send", "builder", "x", "--type", "dispatch", "--payload", '{"task": 1}'], "did you mean task_id?"),
+        (
+            ["send", "builder", "x", "--type", "dispatch", "--payload", '{"task_ids": 1}'],
+            "did you mean task_id?",
+        ),
     ],
 )
 def test_wrong_types_are_told_in_one_line_with_a_hint(cli: CommandLine, call: list[str], said: str):

@@ -37,7 +37,6 @@ Json = dict[str, Any]
 BUDGET = 20_000  # characters of mail in one answer
 _MOST = 50  # messages that `inbox` lists
 _PATIENCE = 50.0  # seconds: clients give a call a minute
-_RETRY = ("retry_after", "attempts", "backoff")
 _LONGEST = 3600.0  # seconds: whoever waits longer finds the answer in its inbox
 
 
@@ -178,8 +177,7 @@ async def answered(call: Call, question: Question) -> Json:
 async def ack(call: Call) -> Json:
     args, room = call.args, call.caller.room
     if args.get("refuse"):
-        again = {name: args[name] for name in _RETRY if args.get(name) is not None}
-        found = await call.host.do(room.nack, args["id"], args["refuse"], **again)
+        found = await call.host.do(room.nack, args["id"], args["refuse"])
     else:
         found = await call.host.do(room.ack, args["id"])
     return {"id": args["id"], "state": found.state.value}

@@ -93,16 +93,7 @@ TOOLS = (
     ),
     Tool(
         "ack", "Acknowledge a message, or `refuse` with a reason.",
-        {
-            "id": _TEXT, "refuse": _TEXT, "retry_after": _SECONDS, "attempts": {"type": "integer"},
-            "backoff": _SECONDS,
-        },
-        ("id",), {"id": _TEXT, "state": _TEXT},
-        manual=(
-            ("retry_after", "of what is refused: seconds until it comes again"),
-            ("attempts", "how often it is tried in all (3); then it is dead"),
-            ("backoff", "how many times longer each pause is (2)"),
-        ),
+        {"id": _TEXT, "refuse": _TEXT}, ("id",), {"id": _TEXT, "state": _TEXT},
     ),
     Tool("agents", "Who you are, who is here, how each is reached.", {}, (),
          {"you": _TEXT, "agents": _ITEMS}, reads=True),

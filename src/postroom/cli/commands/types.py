@@ -144,7 +144,10 @@ def _command(definition: dict[str, Any]) -> str | None:
     import shlex
 
     payload = shlex.quote(json.dumps(definition["example"], ensure_ascii=False))
-    return f"postroom send builder --type {definition['name']} --payload {payload}"
+    to = (
+        "builder 'Please help.'" if definition["name"] == "escalation" else "builder"
+    )  # else a word is the text
+    return f"postroom send {to} --type {definition['name']} --payload {payload}"
 
 
 def _described(definition: dict[str, Any], context: "Context") -> str:
