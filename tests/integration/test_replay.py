@@ -241,7 +241,7 @@ def test_a_damaged_compressed_journal_is_noticed(home: str, target: str, harm: s
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ((b'"format":2', b'"format":3'), ":1: not a snapshot that this version reads"),
+        ((b'"format":3', b'"format":4'), ":1: not a snapshot that this version reads"),
         ((b'"state":"seen"', b'"state":"acked"'), "its digest is not that of its rows"),
         ((b'"state":"stored"', b'"state":"acked"'), "cannot be put back"),
         ((b'{"table":"lease"', b'{"table:"lease"'), ":"),

@@ -132,7 +132,7 @@ def check(agents: dict[str, Any]) -> None:
 
 
 def _note_down(tx: "WriteTx", name: str, here: str) -> None:
-    """Note that somebody was introduced, as an event: who rebuilds the room from its journals knows it, too."""
+    """Note that somebody was introduced, as an event: a room rebuilt from its journals knows it, too."""
     agent = tx.agent_named(_project(name, here), parse(name).name)
     assert agent is not None
     tx.append("agent.declared", agent.id, payload={"as": _note(name, here)})

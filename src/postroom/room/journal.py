@@ -7,7 +7,7 @@ their seq. Who mirrors holds the room's write lock: there is never more than one
 Only a power loss (or an older file put in the store's place) can leave the files ahead of the store, or
 short of what the cursor says. `_head.json` tells: it names the last line written and the boot it was
 written in. Then `_recover` compares the two, takes back by a `journal.rewind` line what the store does not
-know, and writes again what the files lost.
+know, notes that in `_lost.json`, and writes again what the files lost. Only who writes the journals does so.
 """
 
 import json
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from postroom import host, label
 from postroom.clock import iso
 from postroom.errors import JournalBroken
-from postroom.room import file, line, segment
+from postroom.room import file, line, loss, segment, told
 from postroom.room.index import Index
 from postroom.room.segment import ROOM, Segment
 from postroom.store.contract import ReadTx, WriteTx
@@ -322,6 +322,14 @@ def write_head(events: str, head: Head) -> None:
     os.replace(made, path)
 
 
+def is_ahead(room: "LocalRoom") -> bool:
+    """Whether the last line written is of an event that the store does not have: it has lost some."""
+    head, look = read_head(directory(room)), room.store.look()
+    if head is None:
+        return False
+    return not _agrees(look, room.store.whole().first(), int(look.last_cursor()), head.seq, head.id)
+
+
 def _is_sound(room: "LocalRoom") -> bool:
     look, head = room.store.look(), read_head(directory(room))
     position = int(look.position(FOLLOWER) or 0)
@@ -354,8 +362,11 @@ def _recover(room: "LocalRoom") -> None:
                 f"the journals in {events} tell of another room than {room.store.path}", path=events,
                 hint="Rebuild that room: postroom replay --into NEW_HOME; or move the journals away.",
             )  # fmt: skip
-        for stem in ahead:
-            _take_back(tx, events, stem, tails[stem])
+        if ahead:
+            loss.note(events, room.store)
+            number = 1 + told.losses(events)
+            for stem in ahead:
+                _take_back(tx, events, stem, tails[stem], number)
         position = int(tx.position(FOLLOWER) or 0)
         index.save()
         owned = dict[str, int]()
@@ -389,17 +400,18 @@ def _compare(tx: WriteTx, files: list[Segment], first: int, last: int) -> tuple[
     return 0, ahead
 
 
-def _take_back(tx: WriteTx, events: str, stem: str, agreed: int) -> None:
+def _take_back(tx: WriteTx, events: str, stem: str, agreed: int, number: int) -> None:
     """Void all lines of one journal after those that agree.
 
     The rewind stands at the head of a new file, so that every file's own lines ascend and its name is true.
     """
-    path = segment.live_path(events, stem)
+    path, voids = segment.live_path(events, stem), list[str]()
     if last := segment.mend(path).seq:
         _close(path, last)
     for found in segment.of(events, stem):
         if found.first > agreed:
             # Left among the others, it would be read after younger lines with smaller numbers.
-            os.rename(found.path, segment.void_path(found))
+            voids.append(os.path.basename(void := segment.void_path(found)))
+            os.rename(found.path, void)
     label.here("journal-before-rewind")
-    segment.append(path, line.rewind(agreed, iso(tx.now)), durable=True)
+    segment.append(path, line.rewind(agreed, iso(tx.now), number, voids), durable=True)

@@ -42,9 +42,13 @@ def next_after(event: Event) -> int | None:
     return event.payload["after"] + 1 if event.type == "room.restored" else None
 
 
-def rewind(to: int, at: str | None) -> bytes:
-    """The line that takes back all lines above it, in the same journal, whose seq is greater than `to`."""
-    return compact({"type": "journal.rewind", "to": to, "timestamp": at}).encode() + b"\n"
+def rewind(to: int, at: str | None, loss: int, voids: list[str]) -> bytes:
+    """The line that takes back all lines above it, in the same journal, whose seq is greater than `to`.
+
+    `loss` numbers what the store has lost; `voids` names files that are taken back as a whole.
+    """
+    said = {"type": "journal.rewind", "to": to, "timestamp": at, "loss": loss, "voids": voids}
+    return compact(said).encode() + b"\n"
 
 
 def rewinds_to(line: bytes) -> int | None:

@@ -4,7 +4,6 @@ The journals are merged by seq while they are read. Together they tell every num
 two stories about one number, is damage.
 """
 
-import heapq
 import os
 from collections.abc import Iterator
 from itertools import islice
@@ -13,9 +12,9 @@ from typing import NamedTuple
 from postroom import host
 from postroom.errors import JournalBroken, PostroomError, Refused
 from postroom.model.message import Event
-from postroom.room import blob, digest, file, line, segment, snapshot
+from postroom.room import blob, digest, file, line, segment, snapshot, told
 from postroom.room.journal import read_head
-from postroom.room.segment import Segment
+from postroom.room.told import Line, broken
 from postroom.store.contract import ReadTx, Store, WriteTx
 from postroom.store.sqlite.scratch import ScratchStore
 
@@ -30,22 +29,15 @@ class Replayed(NamedTuple):
     last: int  # the seq the room now stands at
     snapshot: int | None  # the seq it began with
     digest: str
-
-
-class Line(NamedTuple):
-    """One event's line, and where it stands."""
-
-    seq: int
-    text: bytes
-    path: str
-    number: int
+    left_out: int = 0  # events that were voided, or with `voided`, those that were stored after the loss
 
 
 @file.tells_of_files
-def replay(events: str, target_home: str) -> Replayed:
+def replay(events: str, target_home: str, *, voided: bool = False) -> Replayed:
     """Rebuild the room whose journals are in `events`, in a home that has none; be it the one they are in.
 
-    Attachments are not in the journals: they are copied from beside them.
+    Attachments are not in the journals: they are copied from beside them. `voided`: rebuild it as it was
+    before its store lost events the last time, without what was stored after that.
     """
     path, own = os.path.join(target_home, "room.db"), os.path.join(target_home, "events")
     if os.path.exists(path) or (segment.listed(own) and not os.path.samefile(own, events)):
@@ -56,7 +48,7 @@ def replay(events: str, target_home: str) -> Replayed:
     host.private_directory(target_home)
     made = file.temporary(path)
     try:
-        store, done = rebuilt(events, made)
+        store, done = rebuilt(events, made, voided=voided)
         try:
             with store.write():
                 store.whole().rewatch()
@@ -73,15 +65,20 @@ def replay(events: str, target_home: str) -> Replayed:
     return done
 
 
-def rebuilt(events: str, path: str = "") -> tuple[ScratchStore, Replayed]:
-    """A store filled from journals, while others may still write, close and rewrite them."""
+def rebuilt(
+    events: str, path: str = "", *, limit: int | None = None, written: int | None = None, voided: bool = False
+) -> tuple[ScratchStore, Replayed]:
+    """A store filled from journals, while others may still write, close and rewrite them.
+
+    `limit`: up to this event. `written`: up to here nothing may be missing, where the journals do not say.
+    """
     for _ in range(TRIES):
         if path:
             file.remove_database(path)
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         store, taken = ScratchStore(path), snapshot.listed(events)
         try:
-            return store, _fill(store, events, taken)
+            return store, _fill(store, events, taken, limit, written, voided=voided)
         except BaseException as exc:
             store.close()
             # A prune puts its snapshot there before it takes lines away: what is missing now is in that one.
@@ -91,16 +88,41 @@ def rebuilt(events: str, path: str = "") -> tuple[ScratchStore, Replayed]:
     raise segment.Moved(f"the journals in {events} were rewritten again and again", hint="Try again.")
 
 
-def _fill(store: Store, events: str, taken: list[snapshot.Snapshot]) -> Replayed:
+def _fill(
+    store: Store,
+    events: str,
+    taken: list[snapshot.Snapshot],
+    limit: int | None,
+    written: int | None,
+    *,
+    voided: bool,
+) -> Replayed:
     head = read_head(events)  # before the files: all up to it is in them, whatever is written meanwhile
+    promised = head.seq if head else written
+    lost = told.voided(events)
+    left_out = len({found.seq for found in lost})
+    if voided:
+        if not lost:
+            hint = "Replay what counts: postroom replay --into NEW_HOME"
+            raise Refused(f"nothing was voided in {events}", path=events, hint=hint)
+        promised = lost[0].seq - 1
+    elif limit is not None:
+        promised = limit if promised is None else min(limit, promised)
+    if voided or limit is not None:
+        taken = [one for one in taken if promised is None or one.seq <= promised]
     start = taken[-1].seq if taken else 0
     if taken:
         snapshot.load(taken[-1], store)
-    journals = segment.settled(events)
-    merged = heapq.merge(*(_stream(files) for files in journals.values()))
-    story = _Story(start, head.seq if head else None)
-    story.tell((found for found in merged if found.seq > start), store)
-    return Replayed(story.count, story.last, start or None, digest.digest(store.whole()))
+    lines = told.lines(events)
+    if voided:
+        counting = list(lines)
+        left_out = sum(found.seq > (promised or 0) for found in counting)
+        lines = iter([*(found for found in counting if found.seq < lost[0].seq), *lost])
+    story = _Story(start, promised)
+    story.tell(
+        (found for found in lines if found.seq > start and (limit is None or found.seq <= limit)), store
+    )
+    return Replayed(story.count, story.last, start or None, digest.digest(store.whole()), left_out)
 
 
 class _Story:
@@ -126,7 +148,7 @@ class _Story:
             except JournalBroken:
                 raise
             except (PostroomError, KeyError, TypeError) as exc:
-                raise _broken(found, f"this cannot follow what came before it ({exc})") from exc
+                raise broken(found, f"this cannot follow what came before it ({exc})") from exc
         if self._promised is not None and self.last < self._promised:
             raise JournalBroken(
                 f"the journals end at event {self.last}, but were written up to {self._promised}"
@@ -137,13 +159,13 @@ class _Story:
         event = None if removed else _event(found)
         if found.seq > self.last + 1 and (event is None or line.next_after(event) != self.last + 1):
             if self._promised is None or self.last < self._promised:
-                raise _broken(found, f"event {self.last + 1} is missing before this line")
+                raise broken(found, f"event {self.last + 1} is missing before this line")
             self._is_torn = True  # of the page being written, some files have their part and some do not
             return
         event_id = event.id if event else ""
         if found.seq <= self.last:
             if event_id != self._id and event_id and self._id:
-                raise _broken(found, f"event {found.seq} was told before, and differently")
+                raise broken(found, f"event {found.seq} was told before, and differently")
             return
         if event:
             tx.record(event)
@@ -155,46 +177,7 @@ def _event(found: Line) -> Event:
     try:
         return line.decode(found.text)
     except (ValueError, KeyError, TypeError, AttributeError) as exc:
-        raise _broken(found, f"not an event ({exc})") from exc
-
-
-def _broken(found: Line, why: str) -> JournalBroken:
-    return JournalBroken(f"{found.path}:{found.number}: {why}", path=found.path, line=found.number)
-
-
-def _stream(files: list[Segment]) -> Iterator[Line]:
-    """The lines of one journal that still count, in the order of their seq."""
-    limits = _rewinds(files)
-    index = 0
-    for found in files:
-        for number, text in segment.lines(found):
-            index += 1
-            while limits and limits[0][0] <= index:
-                limits.pop(0)
-            if line.rewinds_to(text) is not None:
-                continue
-            try:
-                seq = line.number(text)
-            except ValueError as exc:
-                raise _broken(Line(0, text, found.path, number), str(exc)) from exc
-            if not limits or seq <= limits[0][1]:
-                yield Line(seq, text, found.path, number)
-
-
-def _rewinds(files: list[Segment]) -> list[tuple[int, int]]:
-    """Each rewind of a journal: its place, and the lowest seq that it or a later one goes back to."""
-    found: list[tuple[int, int]] = []
-    index = 0
-    for one in files:
-        for _, text in segment.lines(one):
-            index += 1
-            if (to := line.rewinds_to(text)) is not None:
-                found.append((index, to))
-    lowest = 1 << 62
-    for n in reversed(range(len(found))):
-        lowest = min(lowest, found[n][1])
-        found[n] = (found[n][0], lowest)
-    return found
+        raise broken(found, f"not an event ({exc})") from exc
 
 
 def forward(tx: ReadTx, since: int, store: Store) -> None:

@@ -1,16 +1,21 @@
 """Verify: whether a room is what it must be, said in sentences."""
 
 import os
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom.clock import iso
-from postroom.errors import JournalBroken, StoreCorrupt
-from postroom.room import blob, digest, journal, replay
+from postroom.errors import JournalBroken, PostroomError, StoreCorrupt
+from postroom.model.message import Json
+from postroom.room import blob, digest, journal, loss, replay, segment, snapshot
 from postroom.room.segment import Moved
+from postroom.store.contract import Store, Whole
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
 
+_MOST = 20  # sentences of one kind
 DEEP_LIMIT = 200_000  # events up to which a replay is made without being asked for
 
 
@@ -21,14 +26,17 @@ class Verified(NamedTuple):
     checked: list[str]  # the facts that were looked at
     skipped: list[str]  # what was not, and why
     digest: str | None  # of the state, when it was compared with a replay
+    lost: list[loss.Loss]  # what the journals have and the store has not
 
 
 def verify(room: "LocalRoom", *, deep: bool | None = None) -> Verified:
     """Check the file, the invariants, attachments, the quiet markers, and that the journals tell the same.
 
     The last takes a replay: `deep` asks for it or forbids it; by default rooms of moderate size get one.
+    Nothing is changed, in the room or in its journals.
     """
     problems, checked, skipped = list[str](), list[str](), list[str]()
+    lost = list[loss.Loss]()
 
     def note(fact: str, found: list[str]) -> None:
         checked.append(fact)
@@ -44,25 +52,52 @@ def verify(room: "LocalRoom", *, deep: bool | None = None) -> Verified:
         note("the file is sound", [str(exc)])
     if problems:
         skipped.append("everything else, because the file is damaged")
-        return Verified(problems, checked, skipped, None)
+        return Verified(problems, checked, skipped, None, lost)
     for fact, found in room.store.whole().audit():
         note(fact, found)
+    try:
+        lost = _lost(room, thorough=wanted)
+        note("the store has all that the journals have", [_told(one) for one in lost])
+    except Moved as exc:
+        skipped.append(f"whether the store has all that the journals have, because {exc}")
+    except JournalBroken as exc:
+        note("the store has all that the journals have", [f"the journals are broken: {exc}"])
+        return Verified(problems, checked, skipped, None, lost)
     note("every attachment is there as it was sent", _attachments(room, thorough=wanted))
     if room.store.readonly:
-        skipped.append("quiet markers and journals, because the room can only be read")
-        return Verified(problems, checked, skipped, None)
-    note("a quiet marker stands only where nothing is due", _markers(room))
+        skipped.append("quiet markers, because the room can only be read")
+    else:
+        note("a quiet marker stands only where nothing is due", _markers(room))
     if not wanted:
         why = f"there are {events:,} events" if deep is None else "only a quick check was wanted"
         skipped.append(f"a replay of the journals, because {why}")
-        return Verified(problems, checked, skipped, None)
+        return Verified(problems, checked, skipped, None, lost)
     try:
-        state, found = _compare(room)
+        limit = min((one.first - 1 for one in lost if not one.voided), default=None)
+        state, found = _compare(room, limit)
     except Moved as exc:
         skipped.append(f"a replay of the journals, because {exc}")
-        return Verified(problems, checked, skipped, None)
+        return Verified(problems, checked, skipped, None, lost)
     note("the journals alone rebuild the same state", found)
-    return Verified(problems, checked, skipped, state)
+    if not journal.paths(room) and not found:
+        skipped.append("a comparison with the journals, because none are written yet: postroom journal")
+    return Verified(problems, checked, skipped, state, lost)
+
+
+def _lost(room: "LocalRoom", *, thorough: bool) -> list[loss.Loss]:
+    """What the journals have and the store has not. A quick look goes by what their writer has noted."""
+    events = journal.directory(room)
+    if thorough or journal.is_ahead(room):
+        return loss.find(events, room.store)
+    noted = loss.noted(events)
+    return [noted] if noted else []
+
+
+def _told(lost: loss.Loss) -> str:
+    words = f"the journals have what the store has lost: {lost.words}"
+    if not lost.voided:
+        return f"{words}; to bring it back: {lost.remedy}"
+    return f"{words}; to bring it back: {lost.remedy}; to let it go: postroom journal accept"
 
 
 def _attachments(room: "LocalRoom", *, thorough: bool) -> list[str]:
@@ -103,25 +138,95 @@ def _agents_with_markers(room: "LocalRoom") -> list[str]:
         return []
 
 
-def _compare(room: "LocalRoom") -> tuple[str | None, list[str]]:
-    """The state's digest, and how it differs from that of a replay."""
-    first = room.store.whole().first()
+def _compare(room: "LocalRoom", limit: int | None) -> tuple[str | None, list[str]]:
+    """The state's digest, and how room and journals differ.
+
+    What the journals do not have yet is replayed from the room's own events; so is all after `limit`, where
+    they go on with what the store has lost.
+    """
+    first, events = room.store.whole().first(), journal.directory(room)
+    with room.store.read() as tx:
+        written = int(tx.position(journal.FOLLOWER) or 0)
+    is_there = bool(segment.listed(events) or snapshot.listed(events))
+    if written and not is_there:
+        why = f"the journals were written up to event {written}, and are not in {events}"
+        return None, [f"{why}; to write them again: postroom journal"]
     try:
-        journal.sync(room)
-        store, done = replay.rebuilt(journal.directory(room))
+        store, done = replay.rebuilt(events, limit=limit, written=written)
     except Moved:
         raise
     except JournalBroken as exc:
         return None, [f"the journals are broken: {exc}"]
     try:
-        with room.store.read() as tx:
-            replay.forward(tx, done.last, store)
-            state = digest.digest(room.store.whole())
-        rebuilt = digest.digest(store.whole())
+        if done.last < first - 1:
+            why = f"the journals go up to event {done.last}, and the room was pruned up to event {first - 1}"
+            return None, [f"{why}; to write them again: postroom journal"]
+        state, found = _differences(room, store, done.last)
     finally:
         store.close()
-    if rebuilt == state:
-        return state, []
-    if room.store.whole().first() != first:  # somebody pruned meanwhile: there was nothing to compare with
-        return _compare(room)
-    return state, [f"the journals rebuild another state ({rebuilt[:12]}) than the room has ({state[:12]})"]
+    if (
+        found and room.store.whole().first() != first
+    ):  # somebody pruned meanwhile: there was nothing to compare
+        return _compare(room, limit)
+    return state, found
+
+
+def _differences(room: "LocalRoom", store: Store, last: int) -> tuple[str | None, list[str]]:
+    whole = room.store.whole()
+    with room.store.read() as tx:
+        try:
+            replay.forward(tx, last, store)
+        except (PostroomError, KeyError, TypeError, ValueError, AttributeError) as exc:
+            return None, [f"what was recorded after event {last} cannot be replayed: {exc}"]
+        found = list(islice(_differing(whole, store.whole()), _MOST))
+        return (None if found else digest.digest(whole)), found
+
+
+def _differing(room: Whole, rebuilt: Whole) -> Iterator[str]:
+    """What each row that is not as the journals have it, is."""
+    for table in (*digest.TABLES, "event"):
+        theirs = _keyed(rebuilt, table)
+        other = next(theirs, None)
+        for row in room.rows(table):
+            key = room.key(table, row)
+            while other is not None and other[0] < key:
+                yield f"{_named(table, other[1])} is in the journals, and not in the room"
+                other = next(theirs, None)
+            if other is None or other[0] != key:
+                yield f"{_named(table, row)} is in the room, and not in the journals"
+                continue
+            yield from _in_row(table, row, other[1], rebuilt)
+            other = next(theirs, None)
+        while other is not None:
+            yield f"{_named(table, other[1])} is in the journals, and not in the room"
+            other = next(theirs, None)
+
+
+def _keyed(whole: Whole, table: str) -> Iterator[tuple[tuple[str | int, ...], Json]]:
+    return ((whole.key(table, row), row) for row in whole.rows(table))
+
+
+def _in_row(table: str, row: Json, other: Json, rebuilt: Whole) -> Iterator[str]:
+    try:
+        mine, theirs = (digest.hashed(one) if table == "message" else one for one in (row, other))
+    except ValueError:
+        yield f"{_named(table, row)} is damaged: what should be JSON is not"
+        return
+    wrong = [name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)]
+    if table == "event" and "prev" in wrong and rebuilt.is_gone(row["message"]):
+        wrong.remove("prev")  # a history that went with its message
+    if wrong:
+        yield f"{_named(table, row)} is not as the journals have it: {', '.join(sorted(wrong))}"
+
+
+def _named(table: str, row: Json) -> str:
+    """A row, as a sentence names it."""
+    match table:
+        case "message" | "event":
+            return f"{table} {row['seq']}"
+        case "delivery":
+            return f"the delivery of message {row['seq']} to {row['recipient']}"
+        case "project":
+            return f"project {row['name']!r}"
+        case _:
+            return f"{table} {row.get('id') or row.get('agent') or row.get('gate')}"

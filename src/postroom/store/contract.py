@@ -174,7 +174,15 @@ class Whole(Protocol):
     """A room as a whole, for what keeps its history. Works inside the caller's open transaction, if any."""
 
     def rows(self, table: str) -> Iterator[Json]:
-        """All rows of a table of the state, or of `event`, by key; of `follower`, notes of who was introduced."""
+        """All rows of a table of the state, or of `event`, by key; of `follower`, who was introduced."""
+        ...
+
+    def key(self, table: str, row: Json) -> tuple[str | int, ...]:
+        """What a row is ordered by among those of its table."""
+        ...
+
+    def is_gone(self, message: int | None) -> bool:
+        """Whether a message with a number is not in the room."""
         ...
 
     def load(self, table: str, row: Json) -> None:

@@ -64,7 +64,6 @@ def gather(room: "LocalRoom", refused: "UsageError | None" = None) -> dict[str, 
     from postroom import __version__
     from postroom.bell.polling import SECONDS
     from postroom.config import config_path
-    from postroom.room import journal
     from postroom.room.outbox import lying
     from postroom.store.sqlite.about import about
 
@@ -99,12 +98,24 @@ def gather(room: "LocalRoom", refused: "UsageError | None" = None) -> dict[str, 
             "uncertain": sum(status.uncertain for status in agents),
         },
         "bell": {"kind": "polling", "seconds": SECONDS} if room.bell.polls else {"kind": "unix sockets"},
-        "journal": {"path": journal.directory(room), "behind": journal.lag(room)},
+        "journal": _journal(room),
         "listeners": [_listener(status) for status in agents if status.reach == "live"],
         "spool": [one._asdict() for one in lying(agents)],
         "daemon": _daemon(room.home),
     }
     return report | {"warnings": _warnings(report)}
+
+
+def _journal(room: "LocalRoom") -> dict[str, Any]:
+    """Where the journals are, how far behind, and whether the store has lost what they have."""
+    from postroom.room import journal, loss
+
+    where = journal.directory(room)
+    lost = loss.noted(where)
+    return {
+        "path": where, "behind": journal.lag(room), "ahead": journal.is_ahead(room),
+        "lost": lost and lost._asdict(),
+    }  # fmt: skip
 
 
 def _daemon(home: str) -> dict[str, Any]:
@@ -132,7 +143,7 @@ def _daemon(home: str) -> dict[str, Any]:
     return facts | {"running": True, "since": since, "other": other, **kept, **more}
 
 
-def _about_journal(path: str, behind: int) -> str:
+def _about_journal(path: str, behind: int, **_: Any) -> str:
     """The store alone has to be whole: what is behind is written by whoever syncs next."""
     more = " (the store has them all; to write them: postroom journal sync)" if behind else ""
     return f"{count(behind, 'event')} behind, in {path}{more}"
@@ -181,6 +192,7 @@ def _warnings(report: dict[str, Any]) -> list[str]:
     if store["wal_bytes"] > WAL_LIMIT:
         size = _bytes(store["wal_bytes"])
         found.append(f"the WAL has grown to {size}: some reader keeps it from starting over")
+    found += _losses(report["journal"])
     if store["readonly"]:
         found.append("the room can be read but not written")
     for one in report["spool"]:
@@ -201,6 +213,15 @@ def _warnings(report: dict[str, Any]) -> list[str]:
     if counts["dead"]:
         found.append(f"dead letters: {counts['dead']}; see: postroom dead")
     return found
+
+
+def _losses(journal: dict[str, Any]) -> list[str]:
+    if journal["ahead"]:
+        return ["the store has lost events that the journals have; see: postroom verify"]
+    if not (lost := journal["lost"]):
+        return []
+    what = f"{count(lost['events'], 'event')}, with {count(lost['messages'], 'message')}"
+    return [f"the store has lost what the journals have: {what}; see: postroom verify"]
 
 
 def _daemon_warnings(daemon: dict[str, Any]) -> list[str]:

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from postroom.room.verify import Verified
 
 HELP = """\
-Check the room: its file, the rules its state must keep, the quiet markers, and that the journals alone
-rebuild the same state. Exits 1 when something is wrong. Changes nothing but the journals, which catch up."""
+Check the room: its file, the rules its state must keep, the quiet markers, that the store has all that the
+journals have, and that the journals alone rebuild the same state. Exits 1 when something is wrong, and names
+the command that helps. Changes nothing. What the journals do not have yet cannot be compared with them; to
+write it: `postroom journal`."""
 EXAMPLES = """\
   postroom verify
   postroom verify --quick
@@ -33,7 +35,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         raise UsageError("verify is --deep or --quick, not both", hint="See: postroom help verify")
     found = verify(context.room(), deep=True if args.deep else False if args.quick else None)
     if context.json:
-        context.put_json({"ok": not found.problems, **found._asdict()})
+        lost = [one._asdict() for one in found.lost]
+        context.put_json({"ok": not found.problems, **found._asdict(), "lost": lost})
     else:
         context.put(_text(found, context))
     return 1 if found.problems else 0

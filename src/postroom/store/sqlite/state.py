@@ -48,6 +48,15 @@ class Whole:
             yield from page
             after = tuple(page[-1][column] for column in key)
 
+    def key(self, table: str, row: dict[str, Any]) -> tuple[str | int, ...]:
+        return tuple(row[column] for column in _KEYS[table])
+
+    def is_gone(self, message: int | None) -> bool:
+        return (
+            message is not None
+            and self._execute(SQL["message_there"], (self._tenant, message)).fetchone() is None
+        )
+
     def load(self, table: str, row: dict[str, Any]) -> None:
         self._execute(self._insert(table, frozenset(row)), row)
 

@@ -12,6 +12,9 @@ SELECT * FROM session WHERE tenant = ?1 AND id > ?2 ORDER BY id LIMIT 500;
 -- name: message_rows
 SELECT * FROM message WHERE +tenant = ?1 AND seq > ?2 ORDER BY seq LIMIT 100;
 
+-- name: message_there
+SELECT 1 FROM message WHERE +tenant = ?1 AND seq = ?2;
+
 -- name: delivery_rows
 SELECT * FROM delivery WHERE tenant = ?1 AND (recipient, place, seq) > (?2, ?3, ?4) ORDER BY recipient, place, seq LIMIT 500;
 

@@ -1,0 +1,125 @@
+"""The lines of all journals in order: those that count, and those that a rewind has voided.
+
+A rewind is written where the store has lost events that the journals have. It voids the lines above it,
+in the same journal, that the store does not know; they stay in the files.
+"""
+
+import heapq
+import json
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from postroom.errors import JournalBroken
+from postroom.room import line, segment
+from postroom.room.segment import Segment
+
+_NONE = 1 << 62
+
+
+class Line(NamedTuple):
+    """One event's line, and where it stands."""
+
+    seq: int
+    text: bytes
+    path: str
+    number: int
+
+
+class _Rewind(NamedTuple):
+    """One rewind of a journal."""
+
+    place: int  # its place among all lines of the journal
+    to: int
+    loss: tuple[int, str]  # which loss it is of: they are counted; an earlier version says only when
+    voids: (
+        list[str] | None
+    )  # the files that were taken back as a whole; None: an earlier version does not say
+
+
+def broken(found: Line, why: str) -> JournalBroken:
+    return JournalBroken(f"{found.path}:{found.number}: {why}", path=found.path, line=found.number)
+
+
+def lines(events: str) -> Iterator[Line]:
+    """Those that count, merged by seq."""
+    return heapq.merge(*(_counting(files) for files in segment.settled(events).values()))
+
+
+def every(events: str) -> Iterator[tuple[Line, bool]]:
+    """All lines, one journal after the other, and whether they are voided."""
+    for stem, files in segment.settled(events).items():
+        yield from ((found, by is not None) for found, by in _marked(files))
+        for void in segment.voids(events, stem):
+            yield from ((found, True) for found, _ in _marked([void]))
+
+
+def voided(events: str) -> list[Line]:
+    """What the latest loss has voided, by seq: from the first event that the store had lost."""
+    journals, found = segment.settled(events), list[Line]()
+    latest = max((one.loss for files in journals.values() for one in _rewinds(files)), default=None)
+    for stem, files in journals.items():
+        rewinds = [one for one in _rewinds(files) if one.loss == latest]
+        if not rewinds:
+            continue
+        found += [text for text, by in _marked(files) if by is not None and by.loss == latest]
+        named = [one.voids for one in rewinds]
+        for void in segment.voids(events, stem):
+            if any(names is None or os.path.basename(void.path) in names for names in named):
+                found += [text for text, by in _marked([void]) if by is None]
+    return sorted(found)
+
+
+def _counting(files: list[Segment]) -> Iterator[Line]:
+    """The lines of one journal that still count, in the order of their seq."""
+    return (found for found, by in _marked(files) if by is None)
+
+
+def _marked(files: list[Segment]) -> Iterator[tuple[Line, _Rewind | None]]:
+    """The lines of one journal, and the first rewind that voids each."""
+    rewinds, index = _rewinds(files), 0
+    lowest = _lowest(rewinds)
+    for found in files:
+        for number, text in segment.lines(found):
+            index += 1
+            while rewinds and rewinds[0].place <= index:
+                rewinds.pop(0)
+                lowest.pop(0)
+            if line.rewinds_to(text) is not None:
+                continue
+            try:
+                seq = line.number(text)
+            except ValueError as exc:
+                raise broken(Line(0, text, found.path, number), str(exc)) from exc
+            is_void = bool(lowest) and seq > lowest[0]
+            yield (
+                Line(seq, text, found.path, number),
+                next(one for one in rewinds if seq > one.to) if is_void else None,
+            )
+
+
+def _lowest(rewinds: list[_Rewind]) -> list[int]:
+    """For each rewind: the lowest seq that it or a later one goes back to."""
+    found, lowest = list[int](), _NONE
+    for one in reversed(rewinds):
+        lowest = min(lowest, one.to)
+        found.append(lowest)
+    return found[::-1]
+
+
+def _rewinds(files: list[Segment]) -> list[_Rewind]:
+    found, index = list[_Rewind](), 0
+    for one in files:
+        for _, text in segment.lines(one):
+            index += 1
+            if (to := line.rewinds_to(text)) is not None:
+                said = json.loads(text)
+                loss = said.get("loss") or 0, said.get("timestamp") or ""
+                found.append(_Rewind(index, to, loss, said.get("voids")))
+    return found
+
+
+def losses(events: str) -> int:
+    """How many losses the rewinds of all journals are of."""
+    journals = segment.settled(events).values()
+    return max((one.loss[0] for files in journals for one in _rewinds(files)), default=0)
