@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from postroom import host, label
 from postroom.clock import iso
 from postroom.errors import JournalBroken
-from postroom.room import file, line, loss, segment, told
+from postroom.room import file, line, loss, segment
 from postroom.room.index import Index
 from postroom.room.segment import ROOM, Segment
 from postroom.store.contract import ReadTx, WriteTx
@@ -53,6 +53,17 @@ def path(room: "LocalRoom", party: str) -> str:
     """The file to which an agent's next events go, or `_room.jsonl` for anybody else's."""
     events = directory(room)
     return segment.live_path(events, Index(events).stem(party))
+
+
+def paths_of(room: "LocalRoom", party: str) -> list[str]:
+    """All files of one agent's journal, the oldest first."""
+    events = directory(room)
+    return [found.path for stem in Index(events).every(party) for found in segment.of(events, stem)]
+
+
+def has(room: "LocalRoom", party: str) -> bool:
+    """Whether there is a journal of an agent, which may be deleted."""
+    return bool(segment.of(directory(room), Index(directory(room)).stem(party)))
 
 
 def lag(room: "LocalRoom") -> int:
@@ -363,10 +374,10 @@ def _recover(room: "LocalRoom") -> None:
                 hint="Rebuild that room: postroom replay --into NEW_HOME; or move the journals away.",
             )  # fmt: skip
         if ahead:
-            loss.note(events, room.store)
-            number = 1 + told.losses(events)
+            number = loss.begin(events, room.store)
             for stem in ahead:
                 _take_back(tx, events, stem, tails[stem], number)
+            loss.end(events)
         position = int(tx.position(FOLLOWER) or 0)
         index.save()
         owned = dict[str, int]()
@@ -405,13 +416,12 @@ def _take_back(tx: WriteTx, events: str, stem: str, agreed: int, number: int) ->
 
     The rewind stands at the head of a new file, so that every file's own lines ascend and its name is true.
     """
-    path, voids = segment.live_path(events, stem), list[str]()
+    path = segment.live_path(events, stem)
     if last := segment.mend(path).seq:
         _close(path, last)
     for found in segment.of(events, stem):
         if found.first > agreed:
             # Left among the others, it would be read after younger lines with smaller numbers.
-            voids.append(os.path.basename(void := segment.void_path(found)))
-            os.rename(found.path, void)
+            os.rename(found.path, segment.void_path(found, number))
     label.here("journal-before-rewind")
-    segment.append(path, line.rewind(agreed, iso(tx.now), number, voids), durable=True)
+    segment.append(path, line.rewind(agreed, iso(tx.now), number), durable=True)

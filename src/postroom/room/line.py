@@ -42,13 +42,12 @@ def next_after(event: Event) -> int | None:
     return event.payload["after"] + 1 if event.type == "room.restored" else None
 
 
-def rewind(to: int, at: str | None, loss: int, voids: list[str]) -> bytes:
+def rewind(to: int, at: str | None, loss: int) -> bytes:
     """The line that takes back all lines above it, in the same journal, whose seq is greater than `to`.
 
-    `loss` numbers what the store has lost; `voids` names files that are taken back as a whole.
+    `loss` numbers what the store has lost.
     """
-    said = {"type": "journal.rewind", "to": to, "timestamp": at, "loss": loss, "voids": voids}
-    return compact(said).encode() + b"\n"
+    return compact({"type": "journal.rewind", "to": to, "timestamp": at, "loss": loss}).encode() + b"\n"
 
 
 def rewinds_to(line: bytes) -> int | None:

@@ -131,25 +131,41 @@ def _is_there(look: Any, seq: int, event_id: str) -> bool:
     return there == event_id or (there is None and seq <= int(look.last_cursor()))
 
 
-def note(events: str, store: "Store") -> Loss | None:
-    """Write down what is lost, for who asks `noted`; all of it, whether it was voided before or not."""
+def begin(events: str, store: "Store") -> int:
+    """Note what is lost, before lines are voided for it; the number of this loss.
+
+    It is the same one again where a process was killed before it came to `end`.
+    """
+    before = _state(events)
+    number = before["number"] if before.get("is_open") else 1 + told.losses(events)
     found = [one for one, _ in _search(events, store, accepted=False)]
     for other in found[1:]:
         found[0].ids.update(other.ids)
         found[0].messages.update(other.messages)
     lost = found[0].loss(voided=True)
-    if lost is not None:
-        _write(os.path.join(events, _NOTE), lost._asdict())
-    return lost
+    _write(os.path.join(events, _NOTE), {"number": number, "is_open": True, "lost": lost and lost._asdict()})
+    return number
+
+
+def end(events: str) -> None:
+    """All lines of this loss are voided."""
+    _write(os.path.join(events, _NOTE), {**_state(events), "is_open": False})
 
 
 def noted(events: str) -> Loss | None:
     """What was lost and is not accepted, as the writer of the journals has found it."""
     try:
-        found = _read(os.path.join(events, _NOTE))
+        found = _state(events).get("lost")
         return Loss(**found) if found else None
-    except (JournalBroken, TypeError):
+    except TypeError:
         return None
+
+
+def _state(events: str) -> "Json":
+    try:
+        return _read(os.path.join(events, _NOTE))
+    except JournalBroken:
+        return {}
 
 
 @file.tells_of_files

@@ -31,6 +31,7 @@ BLOCK = 1 << 16
 _TAIL = 1 << 12  # bytes in which the last line of most files is
 
 _FILE = re.compile(r"(.+?)(?:\.(\d+)-(\d+))?(?:\.(void)\d+)?\.jsonl(\.gz)?", re.ASCII)
+_LOSS = re.compile(r"\.void(\d+)\.jsonl")
 _FLAT = re.compile(r"\w+(?:\.\w+)*", re.ASCII)  # the id of a subagent has a dot for each agent above it
 _ID = re.compile(r"a[0-9a-z]{1,40}(?:\.[0-9a-z]{1,40})*", re.ASCII)
 
@@ -157,10 +158,15 @@ def drop_twins(directory: str) -> None:
             os.unlink(one.path)
 
 
-def void_path(segment: Segment) -> str:
-    """A free name for a file that was taken back as a whole."""
+def loss_of(path: str) -> int:
+    """Which loss a file was taken back for, as its name says."""
+    return int(_LOSS.findall(path)[-1])
+
+
+def void_path(segment: Segment, loss: int) -> str:
+    """A name for a file that was taken back as a whole."""
     before, ending, after = segment.path.rpartition(".jsonl")
-    n = 1
+    n = loss
     while os.path.lexists(path := f"{before}.void{n}{ending}{after}"):
         n += 1
     return path

@@ -6,7 +6,6 @@ in the same journal, that the store does not know; they stay in the files.
 
 import heapq
 import json
-import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -31,10 +30,7 @@ class _Rewind(NamedTuple):
 
     place: int  # its place among all lines of the journal
     to: int
-    loss: tuple[int, str]  # which loss it is of: they are counted; an earlier version says only when
-    voids: (
-        list[str] | None
-    )  # the files that were taken back as a whole; None: an earlier version does not say
+    loss: tuple[int, str]  # which loss it is of, by number and time; an earlier version gives no number
 
 
 def broken(found: Line, why: str) -> JournalBroken:
@@ -57,16 +53,23 @@ def every(events: str) -> Iterator[tuple[Line, bool]]:
 def voided(events: str) -> list[Line]:
     """What the latest loss has voided, by seq: from the first event that the store had lost."""
     journals, found = segment.settled(events), list[Line]()
-    latest = max((one.loss for files in journals.values() for one in _rewinds(files)), default=None)
-    for stem, files in journals.items():
-        rewinds = [one for one in _rewinds(files) if one.loss == latest]
-        if not rewinds:
-            continue
-        found += [text for text, by in _marked(files) if by is not None and by.loss == latest]
-        named = [one.voids for one in rewinds]
-        for void in segment.voids(events, stem):
-            if any(names is None or os.path.basename(void.path) in names for names in named):
-                found += [text for text, by in _marked([void]) if by is None]
+    rewinds = [one.loss for files in journals.values() for one in _rewinds(files)]
+    files = [one for stem in journals for one in segment.voids(events, stem)]
+    number, at = max(rewinds, default=(0, ""))
+    if (
+        number or not rewinds
+    ):  # where no rewind has a number, an earlier version wrote them, and named the files
+        number = max([number, *(segment.loss_of(one.path) for one in files)])
+        at = max((when for n, when in rewinds if n == number), default="")
+    for its in journals.values():
+        found += [
+            text
+            for text, by in _marked(its)
+            if by is not None and by.loss[0] == number and (number or by.loss[1] == at)
+        ]
+    for one in files:
+        if not number or segment.loss_of(one.path) == number:
+            found += [text for text, by in _marked([one]) if by is None]
     return sorted(found)
 
 
@@ -115,11 +118,12 @@ def _rewinds(files: list[Segment]) -> list[_Rewind]:
             if (to := line.rewinds_to(text)) is not None:
                 said = json.loads(text)
                 loss = said.get("loss") or 0, said.get("timestamp") or ""
-                found.append(_Rewind(index, to, loss, said.get("voids")))
+                found.append(_Rewind(index, to, loss))
     return found
 
 
 def losses(events: str) -> int:
-    """How many losses the rewinds of all journals are of."""
-    journals = segment.settled(events).values()
-    return max((one.loss[0] for files in journals for one in _rewinds(files)), default=0)
+    """The number of the latest loss."""
+    journals = segment.settled(events)
+    named = [segment.loss_of(one.path) for stem in journals for one in segment.voids(events, stem)]
+    return max([0, *named, *(one.loss[0] for files in journals.values() for one in _rewinds(files))])
