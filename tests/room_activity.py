@@ -241,6 +241,9 @@ def reopened(home: str, **settings: object) -> LocalRoom:
     return LocalRoom(home, chosen, agent="planner", project="p", clock=Clock(Clock().now + 10**7))
 
 
+_NO_JOURNALS = ("_head", "_snapshot", "_lost", "_accepted", "index.json")
+
+
 def told(home: str) -> list[tuple[str, dict]]:
     """Every line of every journal, as (whose journal, document), read without any of our code."""
     events = os.path.join(home, "events")
@@ -249,10 +252,7 @@ def told(home: str) -> list[tuple[str, dict]]:
     found = []
     for directory, _, names in sorted(os.walk(events)):
         for name in sorted(names):
-            if (
-                name.startswith((".", "_head", "_snapshot", "_lost", "_accepted", "index.json"))
-                or ".void" in name
-            ):
+            if name.startswith((".", *_NO_JOURNALS)) or ".void" in name:
                 continue
             path = os.path.join(directory, name)
             with (gzip.open if name.endswith(".gz") else open)(path, "rb") as file:

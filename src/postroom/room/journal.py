@@ -55,6 +55,17 @@ def path(room: "LocalRoom", party: str) -> str:
     return segment.live_path(events, Index(events).stem(party))
 
 
+def paths_of(room: "LocalRoom", party: str) -> list[str]:
+    """All files of one agent's journal, the oldest first."""
+    events = directory(room)
+    return [found.path for stem in Index(events).every(party) for found in segment.of(events, stem)]
+
+
+def has(room: "LocalRoom", party: str) -> bool:
+    """Whether there is a journal of an agent, which may be deleted."""
+    return bool(segment.of(directory(room), Index(directory(room)).stem(party)))
+
+
 def lag(room: "LocalRoom") -> int:
     """How many events the journals are behind."""
     look = room.store.look()
