@@ -19,9 +19,9 @@ Kind = Literal["refuse", "cut", "break", "hold"]
 class Fault(NamedTuple):
     """One way not to answer.
 
-    `refuse`: an HTTP status, and an error as the dialect has it. `cut`: the connection ends before a byte of an
-    answer. `break`: it ends in the middle of the answer. `hold`: no byte comes until the client hangs up, or
-    until the model is to answer again.
+    `refuse`: an HTTP status, and an error as the dialect has it. `cut`: the connection ends before a byte of
+    an answer. `break`: it ends in the middle of the answer. `hold`: no byte comes until the client hangs up,
+    or until the model is to answer again.
     """
 
     kind: Kind

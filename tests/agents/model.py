@@ -1,8 +1,8 @@
 """A model that plays scripts: an HTTP server on loopback for agents that are to work without a network.
 
 It speaks Anthropic Messages, OpenAI Responses and chat completions, and Gemini, whole or streamed; `script`
-says what it answers, `fault` when it does not, `log` what it was asked. `Model` runs it in a thread, `ModelProcess` as a
-child, which may be in a network namespace of its own:
+says what it answers, `fault` when it does not, `log` what it was asked. `Model` runs it in a thread,
+`ModelProcess` as a child, which may be in a network namespace of its own:
 
     python -m tests.agents.model --port 8787 --log requests.jsonl
 """
