@@ -1,4 +1,4 @@
-"""What the model was asked, and what became of each request: a line for either, for those who assert on it."""
+"""What the model was asked, and what became of each request: a line for each, for those who assert."""
 
 import contextlib
 import itertools
@@ -101,7 +101,7 @@ class Log:
         return next((request.time for request in self.conversation(marker)), None)
 
     def answered(self, marker: str) -> list[Request]:
-        """The requests with a text that the model answered, whole or in part: only they show that it read it."""
+        """The requests with a text that the model answered, whole or in part: only they show that it read."""
         return [
             request
             for request in self.requests()
