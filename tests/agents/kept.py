@@ -1,0 +1,166 @@
+"""An agent CLI and its room, kept from one cell of the matrix to the next: each start costs seconds."""
+
+import copy
+import re
+from collections.abc import Callable
+from threading import Event
+
+import pytest
+
+from postroom.runtimes.screen import of
+from tests.agents.clis import CLIS
+from tests.agents.desk import Desk, Posted, tool
+from tests.agents.log import BOUND, Request, until
+from tests.agents.pane import Pane
+from tests.agents.pin import cache, program
+from tests.agents.rig import Done, Rig
+from tests.agents.terminal import Terminal
+
+LABEL = "may have been shown before"
+NOT_WOKEN = ("gemini",)  # by anything but a line that the daemon types
+_SCRIPT = "[[bash echo hi]] [[say BYE]]"
+_ASKS = 3  # how often a person writes something, until mail that was held has come
+
+
+class Kept:
+    """One CLI in its rig. Each cell begins at an idle prompt, and leaves one."""
+
+    def __init__(self, name: str) -> None:
+        if program(name) is None:
+            pytest.skip(f"NOT TESTED HERE: no {name} in {cache()}: make agents")
+        self.rig = Rig(CLIS[name])
+        self.desk = Desk(self.rig).set_up()
+        self.desk.env |= self.rig.cli.hurry(self.rig.place)
+        self.log = self.rig.log
+        self._terminal: Terminal | None = None
+        self._number = 0
+
+    @property
+    def terminal(self) -> Terminal:
+        """The one in which it waits at its prompt; it is started if there is none."""
+        if self._terminal is None:
+            cli = self.rig.cli
+            self._terminal = self.desk.terminal(*cli.wakeable, *cli.free)
+            self._begin(self._terminal)
+            if cli.name in NOT_WOKEN:
+                Pane(self.desk, self._terminal).adopt()
+        return self._terminal
+
+    def _begin(self, terminal: Terminal) -> None:
+        """A first turn: some runtimes tell of a session only when somebody has said something."""
+        terminal.wait_idle()
+        self.ask(terminal)
+
+    def ask(self, terminal: Terminal, script: str = "[[bash echo WO''RD-%]] [[say DONE-%]]") -> None:
+        """Write a prompt, and wait until its turn is over."""
+        self._number += 1
+        word = f"WORD-{self._number}"
+        terminal.submit(script.replace("%", str(self._number)))
+        until(lambda: self.log.answered(word), BOUND, f"answer to {word}")
+        self.wait_over(terminal)
+        self.check_idle()
+
+    def wait_over(self, terminal: Terminal) -> None:
+        """Wait until no turn runs: no request is open, and the screen is idle."""
+
+        def is_over() -> bool:
+            return all(each.outcome for each in self.log.requests()) and terminal.idle()
+
+        terminal.wait(is_over, "end of the turn", 2 * BOUND)
+
+    def start_tool(self) -> Callable[[], None]:
+        """Let it run a tool, which goes on until what is given back is called."""
+        self._number += 1
+        number = self._number
+        self.terminal.submit(f"[[bash {tool(number)}]] [[say TOOLED-{number}]]")
+        self.desk.wait_tool(number)
+        return lambda: self.desk.end_tool(number)
+
+    def wait_shown(self, one: Posted) -> None:
+        """Wait until mail is in a request."""
+        try:
+            until(lambda: self._with(one), BOUND, f"{one.mark!r} in a request")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.report(one)}") from None
+
+    def stop(self, terminal: Terminal) -> None:
+        """Stop the turn as a person does."""
+        profile = of(self.rig.cli.name)
+        for key in profile.stop:
+            terminal.press(key)
+            Event().wait(profile.apart)
+
+    def wait_given_up(self, one: Posted, stopped_after: int) -> None:
+        """Wait until the turn with mail has failed, or a person has stopped it after so many requests."""
+        if stopped_after:
+            until(lambda: len(self._with(one)) >= stopped_after, BOUND, "requests")
+            self.stop(self.terminal)
+            until(lambda: all(each.outcome for each in self._with(one)), BOUND, "end of the request")
+        self.wait_over(self.terminal)
+
+    def quit(self) -> None:
+        """End it as a person does."""
+        self.terminal.quit()
+        self.terminal.close()
+        self._terminal = None
+
+    def run(self) -> Done:
+        return self.desk.run(_SCRIPT)
+
+    def run_in_terminal(self) -> Terminal:
+        """As `run`, where a person can press keys."""
+        rig = copy.copy(self.rig)
+        rig.cli = rig.cli._replace(interactive=tuple(rig.cli.headless(_SCRIPT)))
+        return rig.terminal(**self.desk.env)
+
+    # what is held
+
+    def check_idle(self) -> None:
+        """Nobody takes it for one that works, whatever became of its turn."""
+        until(lambda: self.desk.presence() == "idle", BOUND, "idle session")
+
+    def check_unread(self, one: Posted) -> None:
+        """No model has read it, so nothing says that one has."""
+        assert not self.log.answered(one.mark), self.report(one)
+        assert not self.desk.is_seen(one.id), f"a false receipt: {self.report(one)}"
+
+    def come(self, one: Posted) -> None:
+        """The model answers again: a person writes, and mail comes."""
+        for _ in range(_ASKS):
+            self.ask(self.terminal)
+            if self.desk.is_seen(one.id):
+                return
+
+    def check_read(self, one: Posted) -> None:
+        """It has reached a model that answered; only then was it called seen; once, or with a label."""
+        until(lambda: self.desk.is_seen(one.id), BOUND, f"evidence that it was seen: {self.report(one)}")
+        answered = self.log.answered(one.mark)
+        assert answered, f"a false receipt: {self.report(one)}"
+        seen = self.desk.delivery(one.id).seen_at
+        assert seen is not None
+        assert seen >= int(answered[0].time * 1000), f"a receipt before an answer: {self.report(one)}"
+        text = answered[-1].text
+        assert text.count(one.mark) == 1 or LABEL in text, f"shown again without a label: {self.report(one)}"
+        assert self.desk.complaints() == ""
+
+    def _with(self, one: Posted) -> list[Request]:
+        return [each for each in self.log.requests() if one.mark in each.text]
+
+    def report(self, one: Posted) -> str:
+        """What is known of it, for whoever looks for the cause."""
+        asked = [
+            f"{each.time:.3f} {each.outcome or 'open'} ×{each.text.count(one.mark)}"
+            for each in self._with(one)
+        ]
+        told = [
+            f"{event.timestamp} {event.type} {event.payload}"
+            for event in self.desk.room.events()
+            if one.id in str(event.refs)
+        ]
+        screen = self._terminal.screen() if self._terminal and self._terminal.alive() else ""
+        screen = re.sub(r"\n\s*\n+", "\n", screen)
+        return "\n".join([str(self.desk.delivery(one.id)), *asked, *told, self.desk.complaints(), screen])
+
+    def close(self) -> None:
+        self.desk.close()
+        self.rig.close()

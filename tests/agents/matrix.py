@@ -1,0 +1,184 @@
+"""What an agent CLI may meet while it has mail in hand, as data: one row a cell.
+
+A row is a CLI, a mode and a fault. The modes: `idle`, the mail wakes it; `tool`, the mail comes with the
+result of a tool; `headless`, the mail waits for a run that ends; `again`, it wakes it, and the CLI is ended
+before the model answers, and started again. The faults: the model refuses with a status, the connection is
+cut before an answer, or a person stops the turn (`esc`).
+
+A row with `MISSING` is a cell that the CLI does not have; the words say why, and how that was checked.
+"""
+
+from typing import NamedTuple
+
+from tests.agents.fault import Fault
+
+FAULTS = {
+    "429": Fault("refuse", 429),
+    "400": Fault("refuse", 400),
+    "500": Fault("refuse", 500),
+    "cut": Fault("cut"),
+    "esc": Fault("hold"),  # until the person has stopped it
+}
+MODES = ("idle", "tool", "headless", "again")
+# They try a refused request again for minutes, unless it says when: no setting of theirs makes that shorter.
+_SOON = {429: Fault("refuse", 429, retry_after=1), 500: Fault("refuse", 500, retry_after=1)}
+_PATIENT = ("opencode", "qwen", "copilot")
+# Here they do not listen to that either. In a terminal a person stops them after so many tries; what runs
+# headless comes to its own end.
+_ENDLESS = {("opencode", "cut"), ("qwen", "500"), ("qwen", "cut")}
+TRIES = 3
+
+
+class Cell(NamedTuple):
+    """One row."""
+
+    cli: str
+    mode: str
+    fault: str
+    missing: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"{self.cli}-{self.mode}-{self.fault}"
+
+    @property
+    def meets(self) -> Fault:
+        """What the model does."""
+        fault = FAULTS[self.fault]
+        return _SOON.get(fault.status, fault) if self.cli in _PATIENT else fault
+
+    @property
+    def stopped_after(self) -> int:
+        """After how many requests a person stops it; 0: it gives up by itself."""
+        return 1 if self.fault == "esc" else TRIES if (self.cli, self.fault) in _ENDLESS else 0
+
+
+def _cell(line: str) -> Cell:
+    row, _, missing = line.partition("MISSING")
+    return Cell(*row.split(), missing=missing.strip(": "))
+
+
+TABLE = """
+claude   idle     429
+claude   idle     400
+claude   idle     500
+claude   idle     cut
+claude   idle     esc
+claude   tool     429
+claude   tool     400
+claude   tool     500
+claude   tool     cut
+claude   tool     esc
+claude   headless 429
+claude   headless 400
+claude   headless 500
+claude   headless cut
+claude   headless esc  MISSING: a run reads no keys; pressed in its terminal, Escape changes nothing
+claude   again    429
+claude   again    400
+claude   again    500
+claude   again    cut
+claude   again    esc
+codex    idle     429
+codex    idle     400
+codex    idle     500
+codex    idle     cut
+codex    idle     esc
+codex    tool     429
+codex    tool     400
+codex    tool     500
+codex    tool     cut
+codex    tool     esc
+codex    headless 429
+codex    headless 400
+codex    headless 500
+codex    headless cut
+codex    headless esc  MISSING: a run reads no keys; pressed in its terminal, Escape changes nothing
+codex    again    429
+codex    again    400
+codex    again    500
+codex    again    cut
+codex    again    esc
+gemini   idle     429
+gemini   idle     400
+gemini   idle     500
+gemini   idle     cut
+gemini   idle     esc
+gemini   tool     429
+gemini   tool     400
+gemini   tool     500
+gemini   tool     cut
+gemini   tool     esc
+gemini   headless 429
+gemini   headless 400
+gemini   headless 500
+gemini   headless cut
+gemini   headless esc  MISSING: a run reads no keys; pressed in its terminal, Escape changes nothing
+gemini   again    429
+gemini   again    400
+gemini   again    500
+gemini   again    cut
+gemini   again    esc
+opencode idle     429
+opencode idle     400
+opencode idle     500
+opencode idle     cut
+opencode idle     esc
+opencode tool     429
+opencode tool     400
+opencode tool     500
+opencode tool     cut
+opencode tool     esc
+opencode headless 429
+opencode headless 400
+opencode headless 500
+opencode headless cut
+opencode headless esc  MISSING: a run reads no keys; pressed in its terminal, Escape changes nothing
+opencode again    429
+opencode again    400
+opencode again    500
+opencode again    cut
+opencode again    esc
+qwen     idle     429
+qwen     idle     400
+qwen     idle     500
+qwen     idle     cut
+qwen     idle     esc
+qwen     tool     429
+qwen     tool     400
+qwen     tool     500
+qwen     tool     cut
+qwen     tool     esc
+qwen     headless 429
+qwen     headless 400
+qwen     headless 500
+qwen     headless cut
+qwen     headless esc  MISSING: a run reads no keys; pressed in its terminal, Escape changes nothing
+qwen     again    429
+qwen     again    400
+qwen     again    500
+qwen     again    cut
+qwen     again    esc
+copilot  idle     429
+copilot  idle     400
+copilot  idle     500
+copilot  idle     cut
+copilot  idle     esc
+copilot  tool     429
+copilot  tool     400
+copilot  tool     500
+copilot  tool     cut
+copilot  tool     esc
+copilot  headless 429
+copilot  headless 400
+copilot  headless 500
+copilot  headless cut
+copilot  headless esc  MISSING: a run reads no keys; pressed in its terminal, Escape changes nothing
+copilot  again    429
+copilot  again    400
+copilot  again    500
+copilot  again    cut
+copilot  again    esc
+"""
+
+CELLS = [_cell(line) for line in TABLE.splitlines() if line.strip()]

@@ -1,0 +1,133 @@
+"""A receipt says `seen` only of what a model has answered: each fault, in each mode, of each agent CLI.
+
+The rows are in `matrix.py`. The witness is the model's own log, which has what became of each request. Cells
+of one CLI and mode share its start, so they run one after another; each is held by itself, and after one
+that failed the next has a start of its own. `make matrix` runs three such groups at a time.
+"""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.agents.kept import Kept
+from tests.agents.matrix import CELLS, FAULTS, MODES, Cell
+
+SIX = ("claude", "codex", "gemini", "opencode", "qwen", "copilot")
+
+
+class Shelf:
+    """Keeps one agent, of the CLI and mode that were last asked for."""
+
+    def __init__(self) -> None:
+        self._kept: Kept | None = None
+        self._label = ("", "")
+
+    def get(self, cli: str, mode: str) -> Kept:
+        if self._kept is None or self._label != (cli, mode):
+            self.clear()
+            self._kept, self._label = Kept(cli), (cli, mode)
+        return self._kept
+
+    def clear(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Iterator[Shelf]:
+    made = Shelf()
+    yield made
+    made.clear()
+
+
+def idle(kept: Kept, cell: Cell) -> None:
+    assert kept.terminal.alive()
+    with kept.log.fault(cell.meets):
+        one = kept.desk.post()
+        kept.wait_shown(one)
+        kept.wait_given_up(one, cell.stopped_after)
+        kept.check_unread(one)
+        kept.check_idle()
+    kept.come(one)
+    kept.check_read(one)
+
+
+def tool(kept: Kept, cell: Cell) -> None:
+    end = kept.start_tool()
+    with kept.log.fault(cell.meets):
+        one = kept.desk.send()
+        end()
+        kept.wait_shown(one)
+        kept.wait_given_up(one, cell.stopped_after)
+        kept.check_unread(one)
+        kept.check_idle()
+    kept.come(one)
+    kept.check_read(one)
+
+
+def headless(kept: Kept, cell: Cell) -> None:
+    one = kept.desk.send()
+    with kept.log.fault(cell.meets):
+        kept.run()
+        kept.wait_shown(one)
+        kept.check_unread(one)
+    done = kept.run()
+    assert done.code == 0, done
+    kept.check_read(one)
+
+
+def again(kept: Kept, cell: Cell) -> None:
+    assert kept.terminal.alive()
+    with kept.log.fault(cell.meets):
+        one = kept.desk.post()
+        kept.wait_shown(one)
+        kept.wait_given_up(one, cell.stopped_after)
+        kept.quit()
+        kept.check_unread(one)
+    kept.come(one)
+    kept.check_read(one)
+
+
+_PLAYS: dict[str, Callable[[Kept, Cell], None]] = {
+    "idle": idle,
+    "tool": tool,
+    "headless": headless,
+    "again": again,
+}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [pytest.param(cell, id=cell.id) for cell in CELLS if not cell.missing],
+)
+def test_only_an_answer_makes_mail_seen_and_it_comes_when_there_is_one(shelf: Shelf, cell: Cell) -> None:
+    try:
+        _PLAYS[cell.mode](shelf.get(cell.cli, cell.mode), cell)
+    except BaseException:
+        shelf.clear()
+        raise
+
+
+@pytest.mark.parametrize("cell", [pytest.param(cell, id=cell.id) for cell in CELLS if cell.missing])
+def test_a_mode_that_a_cli_does_not_have_is_not_there(shelf: Shelf, cell: Cell) -> None:
+    """Escape in the terminal of a headless run: the request goes on, and its answer is the run's."""
+    assert (cell.mode, cell.fault) == ("headless", "esc")
+    kept = shelf.get(cell.cli, cell.mode)
+    one = kept.desk.send()
+    with kept.run_in_terminal() as terminal:
+        with kept.log.fault(cell.meets):
+            kept.wait_shown(one)
+            for _ in range(3):
+                kept.stop(terminal)
+                terminal.settle()
+            assert not kept.log.answered(one.mark)
+            assert [each.outcome for each in kept.log.conversation(one.mark)] == [""], kept.report(one)
+        kept.check_read(one)
+
+
+def test_each_of_the_six_has_a_row_for_each_mode_and_fault() -> None:
+    rows = {(cell.cli, cell.mode, cell.fault) for cell in CELLS}
+    assert len(rows) == len(CELLS)
+    wanted = {(cli, mode, fault) for cli in SIX for mode in MODES for fault in FAULTS}
+    assert wanted <= rows, sorted(wanted - rows)
