@@ -1,8 +1,9 @@
 """An agent CLI and its room, kept from one cell of the matrix to the next: each start costs seconds."""
 
+import contextlib
 import copy
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Event
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from postroom.runtimes.screen import of
 from tests.agents.clis import CLIS
 from tests.agents.desk import Desk, Posted, tool
+from tests.agents.fault import Fault
 from tests.agents.log import BOUND, Request, until
 from tests.agents.pane import Pane
 from tests.agents.pin import cache, program
@@ -17,8 +19,10 @@ from tests.agents.rig import Done, Rig
 from tests.agents.terminal import Terminal
 
 LABEL = "may have been shown before"
-NOT_WOKEN = ("gemini",)  # by anything but a line that the daemon types
+NOT_WOKEN = ("gemini", "goose")  # by anything but a line that the daemon types
+AT_STOP = ("goose",)  # is shown mail when its turn would end, so that turn must have been answered
 _SCRIPT = "[[bash echo hi]] [[say BYE]]"
+_NOTICED = 20.0  # seconds in which the room notices the end of a turn
 _ASKS = 3  # how often a person writes something, until mail that was held has come
 
 
@@ -58,7 +62,7 @@ class Kept:
         terminal.submit(script.replace("%", str(self._number)))
         until(lambda: self.log.answered(word), BOUND, f"answer to {word}")
         self.wait_over(terminal)
-        self.check_idle()
+        assert self.looks_idle()
 
     def wait_over(self, terminal: Terminal) -> None:
         """Wait until no turn runs: no request is open, and the screen is idle."""
@@ -115,14 +119,23 @@ class Kept:
 
     # what is held
 
-    def check_idle(self) -> None:
-        """Nobody takes it for one that works, whatever became of its turn."""
-        until(lambda: self.desk.presence() == "idle", BOUND, "idle session")
+    def looks_idle(self) -> bool:
+        """Whether the room, too, comes to think that no turn runs, whatever became of the last."""
+        with contextlib.suppress(AssertionError):
+            until(lambda: self.desk.presence() == "idle", _NOTICED, "idle session")
+        return self.desk.presence() == "idle"
 
     def check_unread(self, one: Posted) -> None:
         """No model has read it, so nothing says that one has."""
         assert not self.log.answered(one.mark), self.report(one)
         assert not self.desk.is_seen(one.id), f"a false receipt: {self.report(one)}"
+
+    @contextlib.contextmanager
+    def fault(self, fault: Fault) -> Iterator[str]:
+        """Let requests be met by a fault, from the first on that has mail; the mark which that must have."""
+        mark = self.desk.mark()
+        with self.log.fault(fault, about=mark if self.rig.cli.name in AT_STOP else ""):
+            yield mark
 
     def come(self, one: Posted) -> None:
         """The model answers again: a person writes, and mail comes."""

@@ -1,5 +1,7 @@
 """What an agent CLI may meet while it has mail in hand, as data: one row a cell.
 
+`acp/NAME` is that CLI where it is spoken to by ACP; there `esc` is `postroom interrupt`.
+
 A row is a CLI, a mode and a fault. The modes: `idle`, the mail wakes it; `tool`, the mail comes with the
 result of a tool; `headless`, the mail waits for a run that ends; `again`, it wakes it, and the CLI is ended
 before the model answers, and started again. The faults: the model refuses with a status, the connection is
@@ -42,15 +44,20 @@ class Cell(NamedTuple):
         return f"{self.cli}-{self.mode}-{self.fault}"
 
     @property
+    def name(self) -> str:
+        """Of the CLI, however it is spoken to."""
+        return self.cli.rpartition("/")[2]
+
+    @property
     def meets(self) -> Fault:
         """What the model does."""
         fault = FAULTS[self.fault]
-        return _SOON.get(fault.status, fault) if self.cli in _PATIENT else fault
+        return _SOON.get(fault.status, fault) if self.name in _PATIENT else fault
 
     @property
     def stopped_after(self) -> int:
         """After how many requests a person stops it; 0: it gives up by itself."""
-        return 1 if self.fault == "esc" else TRIES if (self.cli, self.fault) in _ENDLESS else 0
+        return 1 if self.fault == "esc" else TRIES if (self.name, self.fault) in _ENDLESS else 0
 
 
 def _cell(line: str) -> Cell:
@@ -179,6 +186,55 @@ copilot  again    400
 copilot  again    500
 copilot  again    cut
 copilot  again    esc
+goose    idle     429
+goose    idle     400
+goose    idle     500
+goose    idle     cut
+goose    idle     esc
+goose    headless 429
+goose    headless 400
+goose    headless 500
+goose    headless cut
+goose    again    429
+goose    again    400
+goose    again    500
+goose    again    cut
+goose    again    esc
+acp/gemini   idle 429
+acp/gemini   idle 400
+acp/gemini   idle 500
+acp/gemini   idle cut
+acp/gemini   idle esc
+acp/opencode idle 429
+acp/opencode idle 400
+acp/opencode idle 500
+acp/opencode idle cut
+acp/opencode idle esc
+acp/qwen     idle 429
+acp/qwen     idle 400
+acp/qwen     idle 500
+acp/qwen     idle cut
+acp/qwen     idle esc
+acp/copilot  idle 429
+acp/copilot  idle 400
+acp/copilot  idle 500
+acp/copilot  idle cut
+acp/copilot  idle esc
+acp/goose    idle 429
+acp/goose    idle 400
+acp/goose    idle 500
+acp/goose    idle cut
+acp/goose    idle esc
+acp/claude   idle 429
+acp/claude   idle 400
+acp/claude   idle 500
+acp/claude   idle cut
+acp/claude   idle esc
+acp/codex    idle 429
+acp/codex    idle 400
+acp/codex    idle 500
+acp/codex    idle cut
+acp/codex    idle esc
 """
 
 CELLS = [_cell(line) for line in TABLE.splitlines() if line.strip()]

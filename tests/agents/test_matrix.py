@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.agents.desk import Posted
 from tests.agents.kept import Kept
+from tests.agents.kept_acp import KeptAcp
 from tests.agents.matrix import CELLS, FAULTS, MODES, Cell
 
 SIX = ("claude", "codex", "gemini", "opencode", "qwen", "copilot")
@@ -25,7 +27,8 @@ class Shelf:
     def get(self, cli: str, mode: str) -> Kept:
         if self._kept is None or self._label != (cli, mode):
             self.clear()
-            self._kept, self._label = Kept(cli), (cli, mode)
+            way, _, name = cli.rpartition("/")
+            self._kept, self._label = _MAKES[way](name), (cli, mode)
         return self._kept
 
     def clear(self) -> None:
@@ -43,32 +46,38 @@ def shelf() -> Iterator[Shelf]:
 
 def idle(kept: Kept, cell: Cell) -> None:
     assert kept.terminal.alive()
-    with kept.log.fault(cell.meets):
-        one = kept.desk.post()
-        kept.wait_shown(one)
-        kept.wait_given_up(one, cell.stopped_after)
-        kept.check_unread(one)
-        kept.check_idle()
+    with kept.fault(cell.meets) as mark:
+        one = kept.desk.post(mark)
+        is_idle = _fail(kept, one, cell)
     kept.come(one)
     kept.check_read(one)
+    assert is_idle, "it counts as busy after its turn has failed"
 
 
 def tool(kept: Kept, cell: Cell) -> None:
     end = kept.start_tool()
-    with kept.log.fault(cell.meets):
-        one = kept.desk.send()
+    with kept.fault(cell.meets) as mark:
+        one = kept.desk.send(mark=mark)
         end()
-        kept.wait_shown(one)
-        kept.wait_given_up(one, cell.stopped_after)
-        kept.check_unread(one)
-        kept.check_idle()
+        is_idle = _fail(kept, one, cell)
     kept.come(one)
     kept.check_read(one)
+    assert is_idle, "it counts as busy after its turn has failed"
+
+
+def _fail(kept: Kept, one: Posted, cell: Cell) -> bool:
+    """The turn with mail comes to its end; whether the agent counts as idle then."""
+    kept.wait_shown(one)
+    kept.wait_given_up(one, cell.stopped_after)
+    kept.check_unread(one)
+    is_idle = kept.looks_idle()
+    kept.check_unread(one)
+    return is_idle
 
 
 def headless(kept: Kept, cell: Cell) -> None:
-    one = kept.desk.send()
-    with kept.log.fault(cell.meets):
+    with kept.fault(cell.meets) as mark:
+        one = kept.desk.send(mark=mark)
         kept.run()
         kept.wait_shown(one)
         kept.check_unread(one)
@@ -79,13 +88,23 @@ def headless(kept: Kept, cell: Cell) -> None:
 
 def again(kept: Kept, cell: Cell) -> None:
     assert kept.terminal.alive()
-    with kept.log.fault(cell.meets):
-        one = kept.desk.post()
-        kept.wait_shown(one)
-        kept.wait_given_up(one, cell.stopped_after)
+    with kept.fault(cell.meets) as mark:
+        one = kept.desk.post(mark)
+        _fail(kept, one, cell)
         kept.quit()
         kept.check_unread(one)
     kept.come(one)
+    kept.check_read(one)
+
+
+def by_acp(kept: Kept, cell: Cell) -> None:
+    assert isinstance(kept, KeptAcp)
+    with kept.fault(cell.meets) as mark:
+        one = kept.desk.send(mark=mark)
+        kept.wait_shown(one)
+        kept.wait_given_up(one, cell.stopped_after)
+        kept.check_unread(one)
+    kept.come_by_turn(one)
     kept.check_read(one)
 
 
@@ -95,6 +114,7 @@ _PLAYS: dict[str, Callable[[Kept, Cell], None]] = {
     "headless": headless,
     "again": again,
 }
+_MAKES: dict[str, Callable[[str], Kept]] = {"acp": KeptAcp, "": Kept}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +123,8 @@ _PLAYS: dict[str, Callable[[Kept, Cell], None]] = {
 )
 def test_only_an_answer_makes_mail_seen_and_it_comes_when_there_is_one(shelf: Shelf, cell: Cell) -> None:
     try:
-        _PLAYS[cell.mode](shelf.get(cell.cli, cell.mode), cell)
+        play = by_acp if cell.cli.startswith("acp/") else _PLAYS[cell.mode]
+        play(shelf.get(cell.cli, cell.mode), cell)
     except BaseException:
         shelf.clear()
         raise

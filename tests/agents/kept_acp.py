@@ -1,0 +1,73 @@
+"""An agent that speaks ACP and its daemon, kept from one cell of the matrix to the next."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from postroom import host
+from tests.agents.clis import CLIS
+from tests.agents.desk import ANA, NAME, Desk, Posted
+from tests.agents.fault import Fault
+from tests.agents.kept import Kept
+from tests.agents.log import BOUND, until
+from tests.agents.pin import cache, program
+from tests.agents.rig import Rig
+from tests.agents.test_acp import Spoken
+
+
+class KeptAcp(Kept):
+    """Each cell begins when it is idle, and leaves it so."""
+
+    def __init__(self, name: str) -> None:
+        if program(name) is None:
+            pytest.skip(f"NOT TESTED HERE: no {name} in {cache()}: make agents")
+        self.rig = Rig(CLIS[name])
+        self.desk = Desk(self.rig).move_in()
+        self.log = self.rig.log
+        self._terminal = None
+        self._number = 0
+        self.spoken = Spoken(self.desk)
+        self.spoken.env |= self.rig.cli.hurry(self.rig.place)
+        self.spoken.spawn()
+        until(self.is_idle, BOUND, "idle agent")
+
+    def is_idle(self) -> bool:
+        return all(each.outcome for each in self.log.requests()) and self.spoken.doing() == "idle"
+
+    @contextlib.contextmanager
+    def fault(self, fault: Fault) -> Iterator[str]:
+        with self.log.fault(fault):
+            yield self.desk.mark()
+
+    def interrupt(self) -> None:
+        self.spoken("interrupt", NAME, "--as", ANA)
+
+    def wait_given_up(self, one: Posted, stopped_after: int) -> None:
+        if stopped_after:
+            until(lambda: len(self._with(one)) >= stopped_after, BOUND, "requests")
+            self.interrupt()
+        until(self.is_idle, 2 * BOUND, "end of the turn")
+
+    def kill(self) -> None:
+        """Kill the agent; its daemon starts it again."""
+        before = self.spoken.of_another_minute()
+        os.kill(host.pid_of(before.process), signal.SIGKILL)
+        until(lambda: self.spoken.manifest().process != before.process, BOUND, "restart")
+        until(self.is_idle, BOUND, "idle agent")
+
+    def come_by_turn(self, one: Posted) -> None:
+        """The model answers again: a person has it begin a turn, and mail comes."""
+        for _ in range(3):
+            until(self.is_idle, BOUND, "idle agent")
+            if self.desk.is_seen(one.id):
+                return
+            self._number += 1
+            self.spoken.prompt(f"[[say WORD-{self._number}]]")
+            until(lambda: self.log.answered(f"WORD-{self._number}"), BOUND, "answer")
+
+    def close(self) -> None:
+        self.spoken.down()
+        super().close()
