@@ -13,7 +13,7 @@ import os
 import threading
 from typing import Any, Literal, NamedTuple
 
-Kind = Literal["refuse", "cut", "break", "hold"]
+Kind = Literal["refuse", "cut", "break", "hold", "stall"]
 
 
 class Fault(NamedTuple):
@@ -21,7 +21,8 @@ class Fault(NamedTuple):
 
     `refuse`: an HTTP status, and an error as the dialect has it. `cut`: the connection ends before a byte of
     an answer. `break`: it ends in the middle of the answer. `hold`: no byte comes until the client hangs up,
-    or until the model is to answer again.
+    or until the model is to answer again. `stall`: the same, but then the connection is cut: some clients
+    go on with another turn, and hang up much later.
     """
 
     kind: Kind

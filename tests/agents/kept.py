@@ -64,11 +64,11 @@ class Kept:
         self.wait_over(terminal)
         assert self.looks_idle()
 
-    def wait_over(self, terminal: Terminal) -> None:
-        """Wait until no turn runs: no request is open, and the screen is idle."""
+    def wait_over(self, terminal: Terminal, *, is_stopped: bool = False) -> None:
+        """Wait until no turn runs: the screen is idle, and no request open, unless its turn was stopped."""
 
         def is_over() -> bool:
-            return all(each.outcome for each in self.log.requests()) and terminal.idle()
+            return (is_stopped or all(each.outcome for each in self.log.requests())) and terminal.idle()
 
         terminal.wait(is_over, "end of the turn", 2 * BOUND)
 
@@ -83,7 +83,7 @@ class Kept:
     def wait_shown(self, one: Posted) -> None:
         """Wait until mail is in a request."""
         try:
-            until(lambda: self._with(one), BOUND, f"{one.mark!r} in a request")
+            until(lambda: self.asked(one), BOUND, f"{one.mark!r} in a request")
         except AssertionError as error:
             raise AssertionError(f"{error}: {self.report(one)}") from None
 
@@ -97,10 +97,9 @@ class Kept:
     def wait_given_up(self, one: Posted, stopped_after: int) -> None:
         """Wait until the turn with mail has failed, or a person has stopped it after so many requests."""
         if stopped_after:
-            until(lambda: len(self._with(one)) >= stopped_after, BOUND, "requests")
+            until(lambda: len(self.asked(one)) >= stopped_after, BOUND, "requests")
             self.stop(self.terminal)
-            until(lambda: all(each.outcome for each in self._with(one)), BOUND, "end of the request")
-        self.wait_over(self.terminal)
+        self.wait_over(self.terminal, is_stopped=bool(stopped_after))
 
     def quit(self) -> None:
         """End it as a person does."""
@@ -156,14 +155,15 @@ class Kept:
         assert text.count(one.mark) == 1 or LABEL in text, f"shown again without a label: {self.report(one)}"
         assert self.desk.complaints() == ""
 
-    def _with(self, one: Posted) -> list[Request]:
+    def asked(self, one: Posted) -> list[Request]:
+        """The requests with a message, whatever became of them."""
         return [each for each in self.log.requests() if one.mark in each.text]
 
     def report(self, one: Posted) -> str:
         """What is known of it, for whoever looks for the cause."""
         asked = [
             f"{each.time:.3f} {each.outcome or 'open'} ×{each.text.count(one.mark)}"
-            for each in self._with(one)
+            for each in self.asked(one)
         ]
         told = [
             f"{event.timestamp} {event.type} {event.payload}"

@@ -47,7 +47,7 @@ class KeptAcp(Kept):
 
     def wait_given_up(self, one: Posted, stopped_after: int) -> None:
         if stopped_after:
-            until(lambda: len(self._with(one)) >= stopped_after, BOUND, "requests")
+            until(lambda: len(self.asked(one)) >= stopped_after, BOUND, "requests")
             self.interrupt()
         until(self.is_idle, 2 * BOUND, "end of the turn")
 

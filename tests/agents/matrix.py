@@ -19,7 +19,7 @@ FAULTS = {
     "400": Fault("refuse", 400),
     "500": Fault("refuse", 500),
     "cut": Fault("cut"),
-    "esc": Fault("hold"),  # until the person has stopped it
+    "esc": Fault("stall"),  # until the person has stopped it
 }
 MODES = ("idle", "tool", "headless", "again")
 # They try a refused request again for minutes, unless it says when: no setting of theirs makes that shorter.

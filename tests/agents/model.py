@@ -109,11 +109,11 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             is_streamed = bool(body.get("stream")) or ":stream" in path
             fault = self.server.orders.fault(body)
-            if fault is not None and fault.kind == "hold":
+            if fault is not None and fault.kind in ("hold", "stall"):
                 if not self._hold():
                     self.close_connection = True
                     return
-                fault = None
+                fault = None if fault.kind == "hold" else Fault("cut")
             if fault is None or fault.kind == "break":
                 is_whole = self._play(dialect, body, streamed=is_streamed, breaks=fault is not None)
                 outcome = "answered" if is_whole else "broken" if fault is not None else "left"

@@ -182,6 +182,11 @@ def test_a_request_is_held_until_its_client_leaves_or_the_model_may_answer(
         with second:
             assert second.recv(12) == b"HTTP/1.1 200"
             outcomes(model, "left", "answered")
+        with model.log.fault(Fault("stall")):
+            third = begin()
+        with third, contextlib.suppress(ConnectionResetError):
+            assert third.recv(12) == b""
+        outcomes(model, "left", "answered", "cut")
 
 
 def test_who_hangs_up_while_the_model_thinks_was_not_answered(tmp_path: os.PathLike[str]) -> None:
