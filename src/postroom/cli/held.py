@@ -14,6 +14,7 @@ _WHY = {
     "quiet_hours": "you have quiet hours",
     "digest": "they will come together",
     "rate_limited": "you get many",
+    "api_error": "the API refuses your model's requests; then the next attempt is made",
 }
 
 

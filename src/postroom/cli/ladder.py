@@ -35,6 +35,7 @@ _CAUSES = {
     Cause.CONTEXT: "its session ended, or began anew",
     Cause.LET_GO: "its program stopped listening with the message in hand",
     Cause.LEFT: "the agent left with the message in hand",
+    Cause.API_ERROR: "the API refused the request, and no model answered it",
 }
 
 
@@ -117,6 +118,7 @@ _HELD = {
     Reason.QUIET_HOURS.value: "its recipient has quiet hours",
     Reason.DIGEST.value: "it will be offered with others",
     Reason.RATE_LIMITED.value: "its recipient gets many",
+    Reason.API_ERROR.value: "the API refuses its recipient's requests; next attempt",
 }
 
 
@@ -134,6 +136,7 @@ _WAITS = {
     Reason.BACKGROUND.value: "another program has its agent's terminal",
     Reason.TOO_LONG.value: "its agent's terminal is too small to show it: make it larger",
     Reason.UNKNOWN_SCREEN.value: "its agent's screen shows nothing that we know: postroom screen NAME",
+    Reason.API_ERROR.value: "the API refused the request that had it; this is the next attempt",
     Reason.STOP_CAP.value: "its agent has gone on for mail three times; now a person's word, or ten minutes",
 }
 
@@ -167,7 +170,8 @@ def _why(delivery: "Delivery", attempts: "list[Attempt]") -> list[str]:
         elif delivery.reason == Reason.UNCERTAIN and not ended(delivery.state):
             lines += _uncertain(delivery, attempts)
         elif delivery.held:
-            due = "" if delivery.due_at is None else f", due {clock(delivery.due_at)}"
+            joint = " " if delivery.reason == Reason.API_ERROR else ", due "
+            due = "" if delivery.due_at is None else f"{joint}{clock(delivery.due_at)}"
             lines.append(f"waits: {_HELD.get(delivery.reason, delivery.reason)}{due}")
         else:
             why = delivery.reason if ended(delivery.state) else _WAITS.get(delivery.reason, delivery.reason)

@@ -11,13 +11,14 @@ from postroom.model.message import Agent, Json, Session
 from postroom.protocol.frame import SMALLEST, holds_frame
 from postroom.room import turn
 from postroom.room.local import LocalRoom
+from postroom.room.probe import scope_of
 from postroom.room.seat import Seat, bears, goes_on_elsewhere
 from postroom.room.session import current, end, greeted
 from postroom.room.spool import appoint, dismiss, make_secret, occupied
 from postroom.room.stop import Stops
 from postroom.room.transcript import Conversation, Trace
 from postroom.room.unit import Unit
-from postroom.runtimes.contract import NUDGE, Beat, Kind, Point, Runtime, Said, Wake, Words
+from postroom.runtimes.contract import NUDGE, Beat, Failure, Kind, Point, Runtime, Said, Wake, Words
 
 if TYPE_CHECKING:
     from postroom.store.contract import WriteTx
@@ -26,8 +27,9 @@ _FIRST = (Kind.START, Kind.CHILD)
 _BEGIN = (*_FIRST, Kind.COMPACT)  # another context begins here, or right after it
 _LATER = (Kind.PROMPT, Kind.TOOL)  # where a conversation can be told whose it is, if it could not be before
 _STARTS = ("startup", "resume")
+_STARTED = (*_STARTS, "clear", "fork")  # by a person, or a program; not by the conversation itself
 _STOPS = (Kind.STOP, Kind.CHILD_STOP)
-_LAST = (*_STOPS, Kind.END)
+_LAST = (*_STOPS, Kind.FAILURE, Kind.END)
 _PATIENCE, _PAUSE = 0.25, 0.02  # seconds
 _LOOKING = 0.5  # seconds in all for what the transcript tells: some runtimes end a hook after one
 
@@ -77,6 +79,8 @@ class Visit:
                 turn.prove(self._room, tx, known, proof)
             elif known is not None and host.is_gone(known.process):
                 turn.prove(self._room, tx, known, proof.told)
+            if known is not None and (failure := self._failure(tx, known)) is not None:
+                turn.fail(self._room, tx, known, proof, failure)
             is_known = known is not None and known.ended_at is None
             if kind is Kind.END or (kind is Kind.CHILD_STOP and not is_known):
                 self._known = known
@@ -85,6 +89,7 @@ class Visit:
                 return Said()
             session, agent = current(self._room, tx, seat, anew=self._is_anew(seat, known))
             self._session, self._agent, self._known = session, agent, session
+            self._try_again(tx, session, is_begun=kind is Kind.START and session != known)
             self._offering = self._offer(tx, session, agent)
             if kind is Kind.CHILD_STOP and self._offering is None:
                 self._leave(tx, session)
@@ -169,6 +174,8 @@ class Visit:
             frozenset(p.route for p in told),
             self._began,
             self._trace,
+            late=frozenset(p.route for p in self._runtime.points if p.kind is Kind.WAKE),
+            fails=self._beat.failure is not None,
         )
 
     def _trace(self, route: str, nonce: str, handed_at: int) -> Trace:
@@ -179,7 +186,7 @@ class Visit:
         found = self._conversation.trace(
             nonce, handed_at, after_tool=point.kind is Kind.TOOL, wake=point.kind is Kind.WAKE
         )
-        if not point.recorded and found is not Trace.SHOWN:
+        if not point.recorded and found not in (Trace.SHOWN, Trace.FAILED):
             found = Trace.UNREADABLE
         self._traces[route, nonce] = found
         return found
@@ -201,6 +208,32 @@ class Visit:
     def _open_transcript(self, until: float) -> None:
         self._traces.clear()
         self._conversation = Conversation(self._beat.transcript, self._runtime.marks, until)
+
+    def _failure(self, tx: "WriteTx", known: Session) -> Failure | None:
+        """Why a turn has ended, if no model answered: the event tells it, or the conversation at its end."""
+        if self._point.kind is not Kind.END:
+            return self._beat.failure
+        refusal = tx.refusal(scope_of(known.agent))
+        return self._conversation.failure(max(known.started_at, refusal.at if refusal else 0))
+
+    def _try_again(self, tx: "WriteTx", session: Session, *, is_begun: bool) -> None:
+        """Whose requests were refused: an answer ends that, and a session that a person starts tries it."""
+        refusal = tx.refusal(scope_of(session.agent))
+        if refusal is None:
+            return
+        from postroom.room.refusal import answered, let_out  # noqa: PLC0415 - rarely
+
+        if self._has_answered(refusal.at):
+            answered(tx, session.agent, self._began)
+        elif is_begun and self._beat.source in _STARTED:
+            let_out(tx, session.agent)
+
+    def _has_answered(self, since: int) -> bool:
+        """Whether this event implies that the model has answered after a moment."""
+        implies = any(self._point.event in p.proven_by for p in self._runtime.points) and self._beat.proves
+        if not implies or self._point.kind in _BEGIN or self._began <= since:
+            return False
+        return self._conversation.failure(since) is None
 
     def _offer(self, tx: "WriteTx", session: Session, agent: Agent) -> turn.Offering | None:
         kind, stops = self._point.kind, Stops(self._run, session)

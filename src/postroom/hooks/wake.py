@@ -14,6 +14,7 @@ from postroom.errors import NotWoken
 from postroom.model.message import Session
 from postroom.model.presence import Presence
 from postroom.room.call import call_of
+from postroom.room.failing import notice
 from postroom.room.local import LocalRoom
 from postroom.room.reach import doing, last_sign, needs_call
 from postroom.room.seat import is_live
@@ -37,6 +38,7 @@ def wake(room: LocalRoom, agent: str, locked: int | None) -> None:
         try:
             session = room.store.look().session(room.ring.session(agent))
             if session is not None and is_live(session):
+                notice(room, agent)
                 _Waker(room, session, deadline).work()
         finally:
             os.close(locked)
@@ -87,7 +89,11 @@ class _Waker:
     def _waits(self) -> bool:
         look = self._room.store.look()
         agent = look.agent(self._session.agent)
-        return agent is not None and bool(look.ready(agent.id, 1, agent.called))
+        if agent is None or not look.ready(agent.id, 1, agent.called):
+            return False
+        from postroom.room.refusal import is_held  # noqa: PLC0415
+
+        return not is_held(look, agent.id)
 
     def _until(self, condition: Callable[[], bool]) -> bool:
         """Whether it is so within the time in which a turn begins or ends."""

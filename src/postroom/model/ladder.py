@@ -95,6 +95,7 @@ class Cause(StrEnum):
     CONTEXT = "context"  # its session ended, or began anew
     LET_GO = "let_go"  # its program stopped listening, and had not asked for the next
     LEFT = "left"  # the agent left
+    API_ERROR = "api_error"  # no model answered the request that had it
 
 
 class Reason(StrEnum):
@@ -119,6 +120,7 @@ class Reason(StrEnum):
     QUIET_HOURS = "quiet_hours"
     DIGEST = "digest"  # for others, to be offered with them
     RATE_LIMITED = "rate_limited"
+    API_ERROR = "api_error"  # its agent's model takes no requests now
     STOP_CAP = "stop_cap"
     SCHEDULED = "scheduled"
     TAKEN = "taken"  # by another of those to whom it was sent as `one:`

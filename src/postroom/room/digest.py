@@ -13,7 +13,7 @@ from postroom.store.contract import Whole
 from postroom.text import encode
 
 _FIRST_TABLES = ("project", "agent", "session", "message", "delivery", "lease")
-TABLES = (*_FIRST_TABLES, "subscription", "decision")
+TABLES = (*_FIRST_TABLES, "subscription", "decision", "refusal")
 CONTENT = ("subject", "body", "payload", "metadata", "attachments")
 
 

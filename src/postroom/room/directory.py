@@ -104,8 +104,12 @@ def lane(
     *,
     personal: bool = True,
     origin: "Origin" = UNKNOWN,
+    held: bool = False,
 ) -> Lane:
-    """The lane of mail that belongs to a project, unless its author has one."""
+    """The lane of mail that belongs to a project, unless its author has one.
+
+    `held`: what goes there may be held for another reason than its recipients' wishes.
+    """
     home, sender = author.project, author.name
     for recipient in recipients:
         if recipient.project != home or author.is_human:
@@ -113,7 +117,7 @@ def lane(
     verified, *session = origin
     head = (author.tenant, home or project, author.id, sender, author.role or None, verified)
     ids = [agent.id for agent in recipients]
-    reserved = any(agent.manners for agent in recipients)
+    reserved = held or any(agent.manners for agent in recipients)
     rest = (*session, *NOTHING[2:]) if session != [None, None] else NOTHING
     return Lane(author, recipients, ids, ids[0] if personal else "", head, to, reserved, rest)
 

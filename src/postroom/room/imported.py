@@ -162,7 +162,7 @@ def _post(room: "LocalRoom", tx: "WriteTx", piece: Piece) -> tuple[Message, str]
         )  # fmt: skip
     message = compose(tx, lane, wanted)
     tx.post(message, lane.ids)
-    if piece.rung is Rung.WAITING and (lane.reserved or room.is_shaped):
+    if piece.rung is Rung.WAITING and (lane.reserved or room.is_shaped or tx.has_refusals()):
         from postroom.room.manners import hold_new  # noqa: PLC0415 - for who wants to be left alone
 
         hold_new(room, tx, message, lane.recipients)

@@ -21,6 +21,7 @@ from postroom.model.manners import (
 from postroom.model.message import Agent, Message
 from postroom.room import directory
 from postroom.room.policy import bucket
+from postroom.room.probe import wish_of
 from postroom.room.rate import MINUTE
 from postroom.room.rest import comes_through, hold, keep_resting, release
 
@@ -50,6 +51,8 @@ def hold_new(room: "LocalRoom", tx: "WriteTx", message: Message, recipients: lis
 
 
 def _new(room: "LocalRoom", tx: "WriteTx", message: Message, agent: Agent) -> Hold | None:
+    if (refused := wish_of(tx, message, agent.id)) is not None:
+        return refused
     manners, settings = read(agent.manners), room.settings
     if comes_through(tx, message, agent.id, manners):
         return None

@@ -69,6 +69,7 @@ class Premises:
         self.in_hand: dict[str, int] = {}  # what was shown last to who listens here, by mailbox
         self.run = run
         self._followers: Followers | None = None
+        self.read_up_to: dict[str, tuple[int, int]] = {}  # transcripts that were searched for failures
         self.space: dict[
             str, int
         ] = {}  # how many more go into a mailbox before what waits there is counted anew
@@ -183,6 +184,10 @@ class Premises:
         look = self.store.look()
         if self.store.readonly:  # which is known once it has been opened
             return 0
+        if look.has_sessions():
+            from postroom.room.failing import notice  # noqa: PLC0415 - where agents have any
+
+            notice(self, party)
         due = look.next_due()
         recipients = [
             recipient
@@ -206,6 +211,10 @@ class Premises:
         try:
             if tx.restless(party):
                 return None
+            from postroom.room.probe import scope_of  # noqa: PLC0415 - only who promises quiet
+
+            if tx.refusal(scope_of(party)) is not None:
+                return None  # any answer of its model ends that, so its hooks look for one
             due = tx.next_due(party)
             if due is not None and not host.boot():
                 return None  # without /proc a hook cannot tell when the promise ends

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from postroom.room.premises import Premises
     from postroom.store.contract import ReadTx
 
-_IDLE = (Kind.START, Kind.STOP)
+_IDLE = (Kind.START, Kind.STOP, Kind.FAILURE)
 _GOES_ON = (Kind.STOP, Kind.WAKE)  # at these, what is offered makes an idle session work
 _WAKING = 25_000  # milliseconds: longer than a waker goes on calling an idle session
 _SEEN = {  # what a bridge calls it

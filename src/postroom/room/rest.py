@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from postroom.model.ladder import Outcome, Reason
 from postroom.model.message import Json, Mail, Message
+from postroom.room.probe import wish_of
 
 if TYPE_CHECKING:
     from postroom.model.manners import Hold, Manners
@@ -59,7 +60,11 @@ def comes_through(tx: "ReadTx", message: Message, recipient: str, manners: "Mann
 
 def keep_resting(tx: "WriteTx", mail: Mail) -> bool:
     """Hold what has come due, or come back, if its recipient is to be left alone now."""
-    agent = tx.agent(mail.delivery.recipient_id)
+    party = mail.delivery.recipient_id
+    if (refused := wish_of(tx, mail.message, party)) is not None:
+        hold(tx, mail.message, party, refused)
+        return True
+    agent = tx.agent(party)
     if agent is None or not agent.manners:
         return False
     from postroom.model.manners import read, rest  # noqa: PLC0415 - few have any

@@ -171,13 +171,16 @@ def lane_between(room: "LocalRoom", tx: "WriteTx", who: str, to: str, type: str)
     project = scope.find(tx)
     if address.kind in (Kind.AGENT, Kind.HUMAN):
         found = directory.lane(
-            author, [directory.recipient(tx, address, project)], project, to, origin=origin
-        )
+            author, [directory.recipient(tx, address, project)], project, to, origin=origin,
+            held=tx.has_refusals(),
+        )  # fmt: skip
     else:
         from postroom.room.group import resolve  # noqa: PLC0415 - most mail is for one
 
         recipients = resolve(tx, address, author, project, type=type, is_live=room.is_live)
-        found = directory.lane(author, recipients, project, str(address), personal=False, origin=origin)
+        found = directory.lane(
+            author, recipients, project, str(address), personal=False, origin=origin, held=tx.has_refusals()
+        )
         if address.live or address.name == UP:  # which may mean others the next time
             return found
     scope.remember(tx).lanes[who, to] = found

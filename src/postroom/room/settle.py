@@ -9,6 +9,7 @@ from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.bounce import bounce
 from postroom.room.draft import GATE, REQUEST, check_text, draft
+from postroom.room.probe import scope_of
 from postroom.room.send import admitted, answer, duplicate, held_back, is_packed, post
 from postroom.room.sweep import act_on_due, is_due
 from postroom.room.unit import Unit
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from postroom.store.contract import ReadTx, WriteTx
 
 _AGENT = Evidence.AGENT.value
+_BY_MODEL = (Evidence.TRANSCRIPT, Evidence.RUNTIME_ACK, Evidence.BOUNDARY)  # which only its answer is
 _ASKER = "who asked"  # no address: it is known under the lock, and a type that needs another is refused
 
 
@@ -72,6 +74,10 @@ def see(
     )
     if mail.message.type == REQUEST or one.is_one(mail.message):
         tx.watch(mail.delivery.recipient_id, mail.message.seq)
+    if evidence in _BY_MODEL and tx.refusal(scope_of(mail.delivery.recipient_id)) is not None:
+        from postroom.room.refusal import answered  # noqa: PLC0415 - rarely
+
+        answered(tx, mail.delivery.recipient_id, mail.delivery.handed_at or 0)
     return mail.delivery._replace(
         state=State.SEEN, evidence=evidence, seen_at=tx.now, due_at=None, reason=None
     )
@@ -154,7 +160,7 @@ def reply(
         author = _recipient_of(tx, asked)
         lane = directory.lane(
             author, _sender_of(tx, question), question.project, question.sender,
-            origin=room.scope.origin(tx, author),
+            origin=room.scope.origin(tx, author), held=tx.has_refusals(),
         )  # fmt: skip
         wanted = checked._replace(
             to=question.sender, reply_to=asked.id, correlation=question.correlation or asked.id

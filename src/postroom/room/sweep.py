@@ -9,10 +9,13 @@ from postroom.model.message import Json, Mail
 from postroom.room import one
 from postroom.room.bounce import bounce
 from postroom.room.draft import REQUEST
+from postroom.room.probe import scope_of
 from postroom.room.rest import keep_resting, release
 
 if TYPE_CHECKING:
     from postroom.store.contract import WriteTx
+
+_HOOKS = "hook:"
 
 
 def is_due(moment: int | None, now: int) -> bool:
@@ -160,6 +163,30 @@ def _give_back_all(tx: "WriteTx", recipient: str, claimer: str, settings: Settin
     returned = 0
     while page := tx.offered(recipient, claimer):
         for mail in page:
-            give_back(tx, mail, settings, cause=Cause.GONE)
+            if not _has_failed(tx, mail, settings):
+                give_back(tx, mail, settings, cause=Cause.GONE)
         returned += len(page)
     return returned
+
+
+def _has_failed(tx: "WriteTx", mail: Mail, settings: Settings) -> bool:
+    """Whether its process ended because no model answered the request that had it; it waits again then."""
+    if mail.delivery.handed_at is None or not (mail.delivery.route or "").startswith(_HOOKS):
+        return False
+    from postroom.room.fate import failure_of  # noqa: PLC0415 - after a death only
+
+    failure = failure_of(tx, mail)
+    if failure is None:
+        return False
+    known = tx.refusal(scope_of(mail.delivery.recipient_id))
+    if known is None or known.at <= mail.delivery.handed_at:
+        from postroom.room.refusal import refused  # noqa: PLC0415
+
+        refused(tx, mail.delivery.recipient_id, failure)
+    refuse(tx, mail, settings)
+    return True
+
+
+def refuse(tx: "WriteTx", mail: Mail, settings: Settings) -> None:
+    """The request that had a message brought no answer: it waits for the next attempt."""
+    give_back(tx, mail, settings, Outcome.REFUSED, Reason.API_ERROR, cause=Cause.API_ERROR)

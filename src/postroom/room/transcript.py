@@ -6,10 +6,10 @@ import stat
 import time
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from postroom.clock import iso
-from postroom.runtimes.contract import Marks
+from postroom.runtimes.contract import Failure, Marks
 
 _CHUNK = 1 << 18
 _MOST = 1 << 24  # bytes from the end: what is older was settled long ago
@@ -24,13 +24,20 @@ class Trace(Enum):
     SHOWN = 1  # it is there, and the model has answered since
     THERE = 2  # it is there; of an answer nothing is known yet
     LACKING = 3  # the model has answered since, and it is not there
-    UNDECIDED = 4  # neither it nor an answer is there yet, or it waits in the runtime's queue
+    UNDECIDED = 4  # neither it nor an answer is there yet
     UNREADABLE = 5  # nobody keeps it, or not so that it can be searched
+    QUEUED = 6  # it waits in the runtime's queue for the turn to end
+    FAILED = 7  # the turn has ended since because no model answered
 
 
-# What one line tells: when the model said it, if these are its words; whether it is the result of a tool; and
-# the line itself, if a frame may be in it as the model was given it.
-_Line = tuple[str, bool, bytes]
+class _Line(NamedTuple):
+    """What one line tells."""
+
+    at: str = ""  # when the model said it, if a model did
+    is_result: bool = False  # of a tool
+    ours: bytes = b""  # the line itself, if a frame may be in it as the model was given it
+    failure: Failure | None = None
+    failed_at: str = ""
 
 
 class _Far(OSError):
@@ -48,6 +55,7 @@ class Conversation:
         self._replies = [text.encode() for text in (marks.reply, *marks.acts)]
         self._result = marks.result.encode()
         self._noise = [text.encode() for text in marks.noise]
+        self._failure = marks.failure.encode()
         self._is_kept = bool(path and marks.reply)
         self._unread = _backwards(path, until)
         self._read: list[_Line] = []
@@ -77,19 +85,47 @@ class Conversation:
 
         mark, queue, handed = mark_of(nonce).encode(), self._marks.queue.encode(), iso(handed_at) or ""
         late = (iso(handed_at + _TO_QUEUE) or "") if wake else handed
-        spoken = answered = lacks = False
-        for at, is_result, ours in self._lines():
-            if at:
-                if at <= handed:
+        spoken = answered = lacks = failed = False
+        for line in self._lines():
+            if line.failure is not None and not spoken:
+                failed = failed or line.failed_at > handed
+            if line.at:
+                if line.at <= handed:
                     break
-                spoken, answered, lacks = True, answered or not after_tool, lacks or at > late
-            elif after_tool and spoken and is_result:
+                spoken, answered, lacks = True, answered or not after_tool, lacks or line.at > late
+            elif after_tool and spoken and line.is_result:
                 answered = True
-            elif mark in ours:
-                if queue and queue in ours:
-                    return Trace.UNDECIDED
-                return Trace.SHOWN if answered else Trace.THERE
-        return Trace.LACKING if answered and lacks else Trace.UNDECIDED
+            elif mark in line.ours:
+                if queue and queue in line.ours:
+                    return Trace.QUEUED
+                return Trace.SHOWN if answered else Trace.FAILED if failed else Trace.THERE
+        if answered:
+            return Trace.LACKING if lacks else Trace.UNDECIDED
+        return Trace.FAILED if failed else Trace.UNDECIDED
+
+    def failure(self, since: int) -> Failure | None:
+        """How the last turn failed, if it did after a moment and no model has answered since."""
+        after = iso(since) or ""
+        try:
+            for line in self._lines() if self._is_kept else ():
+                if line.failure is not None:
+                    return line.failure if line.failed_at > after else None
+                if line.at:
+                    return None
+        except OSError:
+            pass
+        return None
+
+    def is_answered(self, since: int) -> bool | None:
+        """Whether a model has answered after a moment; None: nobody can tell."""
+        after = iso(since) or ""
+        try:
+            for line in self._lines() if self._is_kept else ():
+                if line.at:
+                    return line.at > after
+        except OSError:
+            pass
+        return None
 
     def _lines(self) -> Iterator[_Line]:
         """Those that tell something, the last one first."""
@@ -108,10 +144,26 @@ class Conversation:
     def _line(self, text: bytes) -> _Line | None:
         replies = [reply for reply in self._replies if reply in text]
         is_result = bool(self._result) and self._result in text
+        may_fail = bool(self._failure) and self._failure in text
         is_ours = _MARK in text and not any(one in text for one in self._noise)
-        if not (replies or is_result or is_ours):
+        if not (replies or is_result or is_ours or may_fail):
             return None
-        return _written_at(text, replies), is_result, text if is_ours else b""
+        line = _Line("", is_result, text if is_ours else b"")
+        return self._told(line, text, replies, may_fail=may_fail) if replies or may_fail else line
+
+    def _told(self, line: _Line, text: bytes, replies: list[bytes], *, may_fail: bool) -> _Line:
+        """With what its document tells, and not only its bytes: those may be quoted."""
+        made, failed = self._marks.made, self._marks.failed
+        try:
+            record: Any = json.loads(text)
+            at = str(record["timestamp"])
+            if may_fail and failed is not None and (failure := failed(record)) is not None:
+                line = line._replace(failure=failure, failed_at=at)
+            if _has(record, replies) and (made is None or made(record)):
+                line = line._replace(at=at)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass
+        return line
 
 
 def is_interrupted(path: str, marks: Marks) -> bool:
@@ -144,23 +196,14 @@ def is_over(path: str, marks: Marks) -> bool | None:
     return None
 
 
-def _written_at(line: bytes, replies: list[bytes]) -> str:
-    """When the model said it, as text: such texts in UTC have the order of the moments.
-
-    Nothing where the line only quotes what looks like the model's words.
-    """
-    if not replies:
-        return ""
-    try:
-        record: Any = json.loads(line)
-        inner: Any = record.get("payload") or {}
-        for reply in replies:
-            ((key, value),) = json.loads(b"{%s}" % reply).items()
-            if value in (record.get(key), inner.get(key)):
-                return str(record["timestamp"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        pass
-    return ""
+def _has(record: Any, replies: list[bytes]) -> bool:
+    """Whether a line has what marks an answer as its own, and not as a quotation."""
+    inner: Any = record.get("payload") or {}
+    for reply in replies:
+        ((key, value),) = json.loads(b"{%s}" % reply).items()
+        if value in (record.get(key), inner.get(key)):
+            return True
+    return False
 
 
 def open_plain(path: str) -> BinaryIO:

@@ -3,6 +3,10 @@
 Mid-turn mail is offered after a *batch* of tools: with parallel tools, an event of one tool tells nothing
 of the others. While it is idle it watches the ring file (FileChanged with asyncRewake), and what that hook
 says on standard error, ending with 2, begins a turn.
+
+After an error of the API it writes a line of its own into the transcript, as of an assistant: its model is
+`<synthetic>`, and for an error `isApiErrorMessage` is true, with `apiErrorStatus`. It writes such a line in
+other cases, too ("No response requested."). None of them is an answer.
 """
 
 from typing import TYPE_CHECKING, Any, cast
@@ -10,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from postroom.model.message import Json
 from postroom.runtimes.contract import (
     Beat,
+    Failure,
     Kind,
     Marks,
     Point,
@@ -39,7 +44,7 @@ _NO_MODEL = "<synthetic>"
 _MOST = 9_000  # of 10,000 characters: more is put into a file, of which the model gets 2 KB
 
 
-def read(_event: str, stdin: Json) -> Beat:
+def read(event: str, stdin: Json) -> Beat:
     child, transcript = text(stdin, "agent_id"), text(stdin, "transcript_path")
     if child and transcript:  # which has a file of its own, though only its last event names it
         transcript = f"{transcript.removesuffix('.jsonl')}/subagents/agent-{child}.jsonl"
@@ -51,7 +56,15 @@ def read(_event: str, stdin: Json) -> Beat:
         transcript=text(stdin, "agent_transcript_path") or transcript,
         source=text(stdin, "source"),
         prompt="" if (prompt := text(stdin, "prompt")).startswith(_NOT_TYPED) else prompt,
+        failure=_failure(stdin) if event == "StopFailure" else None,
     )
+
+
+def _failure(stdin: Json) -> Failure | None:
+    """None where the model has answered, and only at too great a length."""
+    if stdin.get("error") == "max_output_tokens":
+        return None
+    return Failure(text(stdin, "last_assistant_message", "error_details", "error"))
 
 
 def say(point: Point, words: Words) -> Said:
@@ -72,6 +85,20 @@ def call(sleeper: "Sleeper", words: str) -> "Call | None":
 
     line = encode({"type": "user", "message": {"role": "user", "content": words}})
     return Call([], {}, sleeper.socket, f"{line}\n", is_socket=True) if sleeper.socket else None
+
+
+def made(record: Json) -> bool:
+    """Whether a model made an answer, and not Claude Code itself."""
+    message: Json = record.get("message") or {}
+    return message.get("model") != _NO_MODEL and not record.get("isApiErrorMessage")
+
+
+def failed(record: Json) -> Failure | None:
+    if record.get("isApiErrorMessage") is not True:
+        return None
+    if record.get("error") == "max_output_tokens":
+        return None
+    return Failure(_shown(record.get("message") or {}))
 
 
 def tools(record: Json) -> "list[ToolFact]":
@@ -97,6 +124,7 @@ RUNTIME = Runtime(
         Point("UserPromptSubmit", Kind.PROMPT, _ANSWERED),
         Point("PostToolBatch", Kind.TOOL, (*_ANSWERED, "SubagentStop")),  # the last of a subagent's own
         Point("Stop", Kind.STOP, _ANSWERED),
+        Point("StopFailure", Kind.FAILURE),
         Point("FileChanged", Kind.WAKE, _WOKEN),
         Point("SubagentStart", Kind.CHILD, ("PostToolBatch", "SubagentStop")),
         Point("SubagentStop", Kind.CHILD_STOP, ("PostToolBatch", "SubagentStop")),
@@ -114,6 +142,9 @@ RUNTIME = Runtime(
         interruption="[Request interrupted by user",
         noise=('"hook_success"',),
         queue='"queue-operation"',
+        made=made,
+        failure='"isApiErrorMessage":true',
+        failed=failed,
     ),
     tools=tools,
     wake=Wake.WATCH,

@@ -9,13 +9,15 @@ In a terminal its threads live in a server that they share, whose process then h
 hooks do not name the session in their environment, which is that of the terminal that started the server. A
 minute after a thread's terminal was closed, or shows another, the thread's SessionEnd comes. A subagent has
 its own transcript, and no Stop.
+
+No hook is run when a turn ends in an error: only its transcript tells, by a `task_complete` with an `error`.
 """
 
 import os
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Kind, Marks, Point, Runtime, Wake
+from postroom.runtimes.contract import Failure, Kind, Marks, Point, Runtime, Wake, text
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
@@ -32,7 +34,15 @@ _SERVER, _SHARED = "app-server", "--managed-daemon"
 _NO_TERMINAL = (*_HEADLESS, _SERVER, "mcp-server", "queue", "login", "mcp", "sandbox", "apply")
 
 
-def call(sleeper: "Sleeper", text: str) -> "Call | None":
+def failed(record: Json) -> Failure | None:
+    said: Json = record.get("payload") or {}
+    error: Json | None = said.get("error")
+    if said.get("type") != "task_complete" or not error:
+        return None
+    return Failure(text(error, "message"))
+
+
+def call(sleeper: "Sleeper", words: str) -> "Call | None":
     """Its own queue: an idle thread takes it at once, and the draft of whoever types there stays."""
     from postroom.runtimes.process import Call  # noqa: PLC0415 - for wakers
 
@@ -44,7 +54,7 @@ def call(sleeper: "Sleeper", text: str) -> "Call | None":
     own = sleeper.env.get("CODEX_HOME") or os.path.join(sleeper.env.get("HOME", ""), ".codex")
     if os.path.realpath(home) != os.path.realpath(own):
         return None  # its configuration is not the caller's, and would be run
-    return Call([sleeper.program, "queue", "--thread", sleeper.session, "--message", text], sleeper.env)
+    return Call([sleeper.program, "queue", "--thread", sleeper.session, "--message", words], sleeper.env)
 
 
 def shows(command: list[str], cwd: str) -> str:
@@ -100,6 +110,8 @@ RUNTIME = Runtime(
         acts=('"type":"function_call"', '"type":"custom_tool_call"', '"type":"reasoning"'),
         result='_call_output"',
         turn=('"type":"task_started"', '"type":"task_complete"', '"type":"turn_aborted"'),
+        failure='"type":"task_complete"',
+        failed=failed,
     ),
     tools=tools,
     wake=Wake.CALL,

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     TOOL = "tool"  # a tool, or all tools of one answer, have ended
     MODEL = "model"  # the model has answered
     STOP = "stop"  # the turn ends, unless it is made to go on
+    FAILURE = "failure"  # the turn has ended because no model answered: nothing can be said
     WAKE = "wake"  # what the runtime watches for us has changed
     PERMISSION = "permission"  # a person is asked whether something may be done
     CHILD = "child"  # a subagent begins
@@ -36,7 +37,7 @@ class Kind(StrEnum):
 
 
 # What a quiet marker must not keep from being noted.
-_ALWAYS = (Kind.START, Kind.COMPACT, Kind.CHILD, Kind.CHILD_STOP, Kind.LEND, Kind.END)
+_ALWAYS = (Kind.START, Kind.FAILURE, Kind.COMPACT, Kind.CHILD, Kind.CHILD_STOP, Kind.LEND, Kind.END)
 # What says nothing of what the agent does.
 _NO_SIGN = (Kind.WAKE, Kind.COMPACT, Kind.END)
 
@@ -82,6 +83,12 @@ class Point(NamedTuple):
         return self.kind is Kind.PERMISSION
 
 
+class Failure(NamedTuple):
+    """A turn that ended because a request of its model was refused, or brought no answer."""
+
+    words: str = ""  # what the runtime tells people of it, maybe with the time when requests are taken again
+
+
 class Beat(NamedTuple):
     """What a runtime tells at an event, in our words."""
 
@@ -94,6 +101,7 @@ class Beat(NamedTuple):
     prompt: str = ""  # what a person typed
     proves: bool = True  # whether this one implies what its name as a rule does
     heard: bool = True  # whether this one passes on what is said at it, as its name as a rule does
+    failure: Failure | None = None  # why the turn has ended, where no model answered
     lends: bool | None = None  # whether a subagent without an id of its own begins here, or ends
 
 
@@ -106,7 +114,10 @@ def text(stdin: Json, *keys: str) -> str:
 
 
 class Marks(NamedTuple):
-    """How the lines of a runtime's transcript are told apart: by what they have in them."""
+    """How the lines of a runtime's transcript are told apart: by what they have in them.
+
+    Only an answer that a model made is evidence, so a line is parsed before it counts as one.
+    """
 
     reply: str = ""  # the model's own words; empty where a transcript proves nothing
     acts: tuple[str, ...] = ()  # what else it answers, where that has lines of its own
@@ -115,6 +126,12 @@ class Marks(NamedTuple):
     interruption: str = ""  # that a person has stopped the turn, where no event tells it
     noise: tuple[str, ...] = ()  # what has our text in it and does not mean that the model got it
     queue: str = ""  # that a wake was taken, and waits for the turn to end; it always comes before the text
+    made: Callable[[Json], bool] | None = (
+        None  # whether a model made a line that has `reply` or one of `acts`
+    )
+    failure: str = ""  # in each line that may tell that a turn ended without an answer
+    failed: Callable[[Json], Failure | None] | None = None  # what such a line tells; None: nothing of that
+    retries: bool = False  # whether the turn may go on after such a line
 
 
 class Words(NamedTuple):

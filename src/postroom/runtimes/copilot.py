@@ -14,7 +14,7 @@ runs below the session's process, and so finds by that whose session it is.
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime, Said, Wake, Words, text
+from postroom.runtimes.contract import Beat, Failure, Kind, Marks, Point, Runtime, Said, Wake, Words, text
 from postroom.runtimes.shape import beat, context
 from postroom.text import encode
 
@@ -35,6 +35,13 @@ def read(event: str, stdin: Json) -> Beat:
     found = beat(event, stdin)
     source = "startup" if found.source == "new" else found.source
     return found._replace(session=session, source=source)
+
+
+def failed(record: Json) -> Failure | None:
+    if record.get("type") != "session.error":
+        return None
+    about: Json = record.get("data") or {}
+    return Failure(text(about, "message"))
 
 
 def say(point: Point, words: Words) -> Said:
@@ -74,7 +81,12 @@ RUNTIME = Runtime(
     say=say,
     session_env="COPILOT_AGENT_SESSION_ID",
     signs=("COPILOT_CLI",),
-    marks=Marks(reply='"type":"assistant.message"', noise=tuple(f'"hookType":"{hook}"' for hook in _HOOKS)),
+    marks=Marks(
+        reply='"type":"assistant.message"',
+        noise=tuple(f'"hookType":"{hook}"' for hook in _HOOKS),
+        failure='"type":"session.error"',
+        failed=failed,
+    ),
     tools=tools,
     transcript=".copilot/session-state/{}/events.jsonl",
     wake=Wake.WATCH,

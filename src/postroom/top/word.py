@@ -33,6 +33,7 @@ WAITS = {
     Reason.QUIET_HOURS: "quiet hours",
     Reason.DIGEST: "for a digest",
     Reason.RATE_LIMITED: "gets many",
+    Reason.API_ERROR: "refused by its API",
     Reason.STOP_CAP: "enough in a row",
     Reason.SCHEDULED: "scheduled",
     Reason.TAKEN: "taken by another",

@@ -167,6 +167,21 @@ def _gate_decided(tx: "WriteTx", e: Event) -> None:
     )
 
 
+def _agent_refused(tx: "WriteTx", e: Event) -> None:
+    tx.change_directory()  # what is sent there is held from now on
+    p = e.payload
+    tx.run(
+        "refusal_set",
+        (tx.tenant, p["scope"], p["reason"], p["words"], p["tries"], p["since"], p["at"], p["until"],
+         p["probe"]),
+    )  # fmt: skip
+
+
+def _agent_answered(tx: "WriteTx", e: Event) -> None:
+    tx.change_directory()
+    tx.run("refusal_delete", (tx.tenant, e.payload["scope"]))
+
+
 def _lease_taken(tx: "WriteTx", e: Event) -> None:
     p = e.payload
     tx.run("lease_set", (tx.tenant, e.party, p["fence"], p["holder"], p["context"], e.timestamp))
@@ -215,6 +230,7 @@ def _project_deleted(tx: "WriteTx", e: Event) -> None:
         "watched",
         "deliveries",
         "leases",
+        "refusals",
         "transcripts",
         "sessions",
         "agents",
@@ -234,6 +250,7 @@ def _noted(_tx: "WriteTx", _e: Event) -> None:
 
 
 APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
+    "agent.answered": _agent_answered,
     "agent.ended": _noted,
     "agent.interrupted": _noted,
     "agent.joined": _agent_joined,
@@ -241,6 +258,8 @@ APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "agent.manners": _agent_manners,
     "agent.output": _noted,
     "agent.pushed": _noted,
+    "agent.probed": _agent_refused,
+    "agent.refused": _agent_refused,
     "agent.renamed": _agent_renamed,
     "agent.route": _noted,
     "agent.started": _noted,

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from postroom.model.conversation import Decision
     from postroom.model.pen import Pen
     from postroom.model.reading import Reading
+    from postroom.model.refusal import Refusal
 
 SQL = Statements("event", "agent", "message", "delivery")
 PAGE = 500
@@ -155,9 +156,24 @@ class ReadTx:
         row = self.row(SQL["lease_get"], (self.tenant, agent_id))
         return Lease._make(row) if row else None
 
+    def refusal(self, scope: str) -> "Refusal | None":
+        row = self.row(SQL["refusal_get"], (self.tenant, scope))
+        if row is None:
+            return None
+        from postroom.model.refusal import Refusal  # noqa: PLC0415 - rarely
+
+        return Refusal._make(row)
+
+    def has_refusals(self) -> bool:
+        return bool(self.row(SQL["refusals_any"], (self.tenant,))[0])
+
     def session(self, session_id: str) -> Session | None:
         row = self.row(SQL["session_get"], (self.tenant, session_id))
         return to_session(row) if row else None
+
+    def sessions_open(self) -> list[Session]:
+        """Those of all agents that have not ended, as many as one looks through."""
+        return list(map(to_session, self.rows(SQL["sessions_open"], (self.tenant,))))
 
     def sessions(self, agent_id: str) -> list[Session]:
         """The sessions of an agent that have not ended."""

@@ -211,6 +211,20 @@ CREATE TABLE watched (
     PRIMARY KEY (tenant, recipient, seq)
 ) STRICT, WITHOUT ROWID;
 
+-- Whose model takes no requests: no mail is shown there, but for one message at a time that tries it.
+CREATE TABLE refusal (
+    tenant TEXT NOT NULL,
+    scope  TEXT NOT NULL,                    -- whom it holds: `agent:` and an id
+    reason TEXT NOT NULL,
+    words  TEXT NOT NULL,                    -- what its runtime told of it
+    tries  INTEGER NOT NULL,                 -- attempts that were made since, and this one
+    since  INTEGER NOT NULL,                 -- the first of those in a row
+    at     INTEGER NOT NULL,                 -- the latest
+    until  INTEGER NOT NULL,                 -- when the next attempt is made
+    probe  INTEGER,                          -- the message that is that attempt
+    PRIMARY KEY (tenant, scope)
+) STRICT, WITHOUT ROWID;
+
 -- How far a follower of the events has come: `journal`, `sent`; and for each volume of the search index, `search.<n>`,
 -- the event that last took a message out of it; and who the config declared when it was given an address,
 -- `declared.<project>/<name>`; and which agent was told its address, in which context, `introduced.<agent>.…`. Not part of

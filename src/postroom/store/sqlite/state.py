@@ -23,6 +23,7 @@ _KEYS: dict[str, dict[str, int | str]] = {
     "lease": {"agent": ""},
     "subscription": {"project": "", "topic": "", "agent": ""},
     "decision": {"gate": -1},
+    "refusal": {"scope": ""},
     "event": {"seq": -1},
 }
 

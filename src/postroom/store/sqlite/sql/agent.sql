@@ -80,6 +80,23 @@ ON CONFLICT (tenant, agent) DO UPDATE SET fence = excluded.fence, holder = exclu
 -- name: lease_clear
 UPDATE lease SET holder = NULL, context = NULL WHERE tenant = ?1 AND agent = ?2;
 
+-- name: refusal_get
+SELECT scope, reason, words, tries, since, at, until, probe FROM refusal WHERE tenant = ?1 AND scope = ?2;
+
+-- name: refusals_any
+SELECT EXISTS (SELECT 1 FROM refusal WHERE tenant = ?1);
+
+-- name: refusal_set
+INSERT OR REPLACE INTO refusal (tenant, scope, reason, words, tries, since, at, until, probe)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+
+-- name: refusal_delete
+DELETE FROM refusal WHERE tenant = ?1 AND scope = ?2;
+
+-- name: refusals_delete_in_project
+DELETE FROM refusal WHERE tenant = ?1
+   AND scope IN (SELECT 'agent:' || id FROM agent WHERE tenant = ?1 AND project = ?2);
+
 -- name: session_insert
 INSERT INTO session (tenant, id, agent, runtime, process, pane, worktree, branch, epoch, started_at, alive_at, details)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11)
@@ -95,6 +112,9 @@ SELECT {session} FROM session WHERE tenant = ?1 AND id = ?2;
 
 -- name: sessions_running
 SELECT {session} FROM session WHERE tenant = ?1 AND agent = ?2 AND ended_at IS NULL ORDER BY started_at;
+
+-- name: sessions_open
+SELECT {session} FROM session WHERE tenant = ?1 AND ended_at IS NULL LIMIT 500;
 
 -- name: sessions_any
 SELECT EXISTS (SELECT 1 FROM session WHERE tenant = ?1 AND ended_at IS NULL);

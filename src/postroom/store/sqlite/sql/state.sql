@@ -29,6 +29,9 @@ SELECT * FROM subscription WHERE tenant = ?1 AND (project, topic, agent) > (?2, 
 -- name: decision_rows
 SELECT * FROM decision WHERE tenant = ?1 AND gate > ?2 ORDER BY gate LIMIT 500;
 
+-- name: refusal_rows
+SELECT * FROM refusal WHERE tenant = ?1 AND scope > ?2 ORDER BY scope LIMIT 500;
+
 -- name: event_rows
 SELECT * FROM event WHERE +tenant_id = ?1 AND seq > ?2 ORDER BY seq LIMIT 500;
 
@@ -107,6 +110,12 @@ DELETE FROM main.decision;
 
 -- name: decision_copy
 INSERT INTO main.decision SELECT * FROM kept.decision;
+
+-- name: refusal_clear
+DELETE FROM main.refusal;
+
+-- name: refusal_copy
+INSERT INTO main.refusal SELECT * FROM kept.refusal;
 
 -- name: event_clear
 DELETE FROM main.event;
