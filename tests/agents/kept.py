@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import re
+import time
 from collections.abc import Callable, Iterator
 from threading import Event
 
@@ -22,6 +23,7 @@ LABEL = "may have been shown before"
 NOT_WOKEN = ("gemini", "goose")  # by anything but a line that the daemon types
 AT_STOP = ("goose",)  # is shown mail when its turn would end, so that turn must have been answered
 _SCRIPT = "[[bash echo hi]] [[say BYE]]"
+_QUIET = 1.0  # seconds without a request
 _NOTICED = 20.0  # seconds in which the room notices the end of a turn
 _ASKS = 3  # how often a person writes something, until mail that was held has come
 
@@ -68,7 +70,9 @@ class Kept:
         """Wait until no turn runs: the screen is idle, and no request open, unless its turn was stopped."""
 
         def is_over() -> bool:
-            return (is_stopped or all(each.outcome for each in self.log.requests())) and terminal.idle()
+            asked = self.log.requests()
+            is_quiet = time.time() - asked[-1].time > _QUIET  # else it may be between two tries
+            return is_quiet and (is_stopped or all(each.outcome for each in asked)) and terminal.idle()
 
         terminal.wait(is_over, "end of the turn", 2 * BOUND)
 

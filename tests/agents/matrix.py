@@ -27,7 +27,7 @@ _SOON = {429: Fault("refuse", 429, retry_after=1), 500: Fault("refuse", 500, ret
 _PATIENT = ("opencode", "qwen", "copilot")
 # Here they do not listen to that either. In a terminal a person stops them after so many tries; what runs
 # headless comes to its own end.
-_ENDLESS = {("opencode", "cut"), ("qwen", "500"), ("qwen", "cut")}
+_ENDLESS = {("opencode", "cut"), ("qwen", "500"), ("qwen", "cut"), ("gemini", "429")}
 TRIES = 3
 
 
