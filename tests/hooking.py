@@ -110,6 +110,20 @@ class ClaudeCode:
         self.answer()
         return self.event("Stop", **options)
 
+    def refused(self, words: str = "API Error: 429 rate_limit_error", *, error: str = "rate_limit") -> None:
+        """A request of the model is refused: Claude Code writes a line of its own, as it did in 2.1.325."""
+        said = {"model": "<synthetic>", "role": "assistant", "content": [{"type": "text", "text": words}]}
+        more = {"isApiErrorMessage": True, "apiErrorStatus": 429, "error": error, "message": said}
+        record = {"type": "assistant", "timestamp": iso(max(self.moment, wall()) + 2), **more}
+        with open(self.transcript, "a", encoding="utf-8") as file:
+            file.write(json.dumps(record, separators=(",", ":")) + "\n")
+
+    def fail(self, words: str = "API Error: 429 rate_limit_error", *, error: str = "rate_limit") -> None:
+        """The turn ends by that."""
+        self.refused(words, error=error)
+        self.moment += 3
+        self.event("StopFailure", error=error, last_assistant_message=words)
+
     def change(self) -> str:
         """What it watches has changed."""
         return self.event("FileChanged", file_path="x")
