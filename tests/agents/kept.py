@@ -2,7 +2,9 @@
 
 import contextlib
 import copy
+import os
 import re
+import signal
 import time
 from collections.abc import Callable, Iterator
 from threading import Event
@@ -98,6 +100,14 @@ class Kept:
             terminal.press(key)
             Event().wait(profile.apart)
 
+    def wait_tries(self, one: Posted, count: int) -> None:
+        """Wait until so many requests had a message, and none of them is open."""
+        until(
+            lambda: len(done := self.asked(one)) >= count and all(each.outcome for each in done),
+            BOUND,
+            "requests",
+        )
+
     def wait_given_up(self, one: Posted, stopped_after: int) -> None:
         """Wait until the turn with mail has failed, or a person has stopped it after so many requests."""
         if stopped_after:
@@ -108,7 +118,17 @@ class Kept:
     def quit(self) -> None:
         """End it as a person does."""
         self.terminal.quit()
-        self.terminal.close()
+        self._forget()
+
+    def kill(self) -> None:
+        """End it where no word of a person would."""
+        os.killpg(self.terminal.pid, signal.SIGKILL)
+        until(lambda: not self.terminal.alive(), BOUND, "end of the agent")
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._terminal is not None:
+            self._terminal.close()
         self._terminal = None
 
     def run(self) -> Done:
@@ -157,7 +177,8 @@ class Kept:
         assert seen >= int(answered[0].time * 1000), f"a receipt before an answer: {self.report(one)}"
         text = answered[-1].text
         assert text.count(one.mark) == 1 or LABEL in text, f"shown again without a label: {self.report(one)}"
-        assert self.desk.complaints() == ""
+        complaints = self.desk.complaints()
+        assert complaints == "", complaints
 
     def asked(self, one: Posted) -> list[Request]:
         """The requests with a message, whatever became of them."""

@@ -51,7 +51,7 @@ class KeptAcp(Kept):
             self.interrupt()
         until(self.is_idle, 2 * BOUND, "end of the turn")
 
-    def kill(self) -> None:
+    def kill_child(self) -> None:
         """Kill the agent; its daemon starts it again."""
         before = self.spoken.of_another_minute()
         os.kill(host.pid_of(before.process), signal.SIGKILL)

@@ -27,8 +27,10 @@ _SOON = {429: Fault("refuse", 429, retry_after=1), 500: Fault("refuse", 500, ret
 _PATIENT = ("opencode", "qwen", "copilot")
 # Here they do not listen to that either. In a terminal a person stops them after so many tries; what runs
 # headless comes to its own end.
-_ENDLESS = {("opencode", "cut"), ("qwen", "500"), ("qwen", "cut"), ("gemini", "429")}
-TRIES = 3
+_ENDLESS = {("opencode", "cut"), ("qwen", "500"), ("qwen", "cut")}
+# Gemini CLI goes on trying after Escape, too: there the model answers one of the tries, or it is killed.
+_DEAF = {("gemini", "429"), ("gemini", "500")}
+_TRIES = 3
 
 
 class Cell(NamedTuple):
@@ -57,7 +59,12 @@ class Cell(NamedTuple):
     @property
     def stopped_after(self) -> int:
         """After how many requests a person stops it; 0: it gives up by itself."""
-        return 1 if self.fault == "esc" else TRIES if (self.name, self.fault) in _ENDLESS else 0
+        return 1 if self.fault == "esc" else _TRIES if (self.name, self.fault) in _ENDLESS else 0
+
+    @property
+    def goes_on_after(self) -> int:
+        """After how many requests the model answers, while it still tries; 0: after it has given up."""
+        return _TRIES if (self.name, self.fault) in _DEAF and self.mode != "headless" else 0
 
 
 def _cell(line: str) -> Cell:

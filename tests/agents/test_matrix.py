@@ -50,6 +50,7 @@ def idle(kept: Kept, cell: Cell) -> None:
     with kept.fault(cell.meets) as mark:
         one = kept.desk.post(mark)
         is_idle = _fail(kept, one, cell)
+    kept.wait_over(kept.terminal, is_stopped=bool(cell.stopped_after))
     kept.come(one)
     kept.check_read(one)
     assert is_idle, "it counts as busy after its turn has failed"
@@ -61,17 +62,25 @@ def tool(kept: Kept, cell: Cell) -> None:
         one = kept.desk.send(mark=mark)
         end()
         is_idle = _fail(kept, one, cell)
+    kept.wait_over(kept.terminal, is_stopped=bool(cell.stopped_after))
     kept.come(one)
     kept.check_read(one)
     assert is_idle, "it counts as busy after its turn has failed"
 
 
 def _fail(kept: Kept, one: Posted, cell: Cell) -> bool:
-    """The turn with mail comes to its end; whether the agent counts as idle then."""
+    """The turn with mail comes to its end; whether the agent counts as idle then.
+
+    Where a person has stopped it, some tell nobody: only their next event does.
+    """
     kept.wait_shown(one)
+    if cell.goes_on_after:
+        kept.wait_tries(one, cell.goes_on_after)
+        kept.check_unread(one)
+        return True
     kept.wait_given_up(one, cell.stopped_after)
     kept.check_unread(one)
-    is_idle = kept.looks_idle()
+    is_idle = bool(cell.stopped_after) or kept.looks_idle()
     kept.check_unread(one)
     return is_idle
 
@@ -92,7 +101,10 @@ def again(kept: Kept, cell: Cell) -> None:
     with kept.fault(cell.meets) as mark:
         one = kept.desk.post(mark)
         _fail(kept, one, cell)
-        kept.quit()
+        if cell.goes_on_after:
+            kept.kill()
+        else:
+            kept.quit()
         kept.check_unread(one)
     kept.come(one)
     kept.check_read(one)
