@@ -1,13 +1,10 @@
 """An agent that speaks ACP and its daemon, kept from one cell of the matrix to the next."""
 
 import contextlib
-import os
-import signal
 from collections.abc import Iterator
 
 import pytest
 
-from postroom import host
 from tests.agents.clis import CLIS
 from tests.agents.desk import ANA, NAME, Desk, Posted
 from tests.agents.fault import Fault
@@ -51,12 +48,10 @@ class KeptAcp(Kept):
             self.interrupt()
         until(self.is_idle, 2 * BOUND, "end of the turn")
 
-    def kill_child(self) -> None:
-        """Kill the agent; its daemon starts it again."""
-        before = self.spoken.of_another_minute()
-        os.kill(host.pid_of(before.process), signal.SIGKILL)
-        until(lambda: self.spoken.manifest().process != before.process, BOUND, "restart")
-        until(self.is_idle, BOUND, "idle agent")
+    def let_go(self, one: Posted) -> None:
+        """What a person has stopped, a person lets go again: it is `uncertain`, and said to be so."""
+        until(lambda: self.desk.delivery(one.id).reason == "uncertain", BOUND, f"doubt: {self.report(one)}")
+        self.spoken("dead", "retry", one.id)
 
     def come_by_turn(self, one: Posted) -> None:
         """The model answers again: a person has it begin a turn, and mail comes."""

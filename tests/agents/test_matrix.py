@@ -117,6 +117,8 @@ def by_acp(kept: Kept, cell: Cell) -> None:
         kept.wait_shown(one)
         kept.wait_given_up(one, cell.stopped_after)
         kept.check_unread(one)
+    if cell.stopped_after:
+        kept.let_go(one)
     kept.come_by_turn(one)
     kept.check_read(one)
 

@@ -390,6 +390,8 @@ class Actor:
             push.prove(self._room, self.session, self._route, heard.proves)
         if heard.doubts:
             self._doubt(heard.doubts)
+        if heard.refused:
+            push.refuse(self._room, self.session, self._route, heard.refused)
         if heard.text:
             self._write_down([heard])
         if heard.exit_code is not None:

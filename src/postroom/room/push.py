@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from postroom.model.ladder import Evidence, Outcome, Reason
 from postroom.model.message import Agent, Mail, Session
 from postroom.protocol.frame import SMALLEST
-from postroom.room import turn
+from postroom.room import sweep, turn
+from postroom.room.probe import scope_of
 from postroom.room.session import context
 from postroom.room.settle import see
 from postroom.room.sweep import give_back, still
@@ -59,6 +60,21 @@ def prove(room: "LocalRoom", session: Session, route: str, evidence: Evidence) -
     with Unit(room, prompt=False) as tx:
         for mail in _handed(tx, session, route):
             see(tx, mail, evidence=evidence)
+        if evidence is Evidence.RUNTIME_ACK and tx.refusal(scope_of(session.agent)) is not None:
+            from postroom.room.refusal import answered  # noqa: PLC0415 - rarely
+
+            answered(tx, session.agent, tx.now)  # a turn of anybody's
+
+
+def refuse(room: "LocalRoom", session: Session, route: str, words: str) -> None:
+    """The model has refused the request with what an agent was handed by a route: it waits for another."""
+    from postroom.room.refusal import refused  # noqa: PLC0415 - rarely
+    from postroom.runtimes.contract import Failure  # noqa: PLC0415
+
+    with Unit(room, prompt=False) as tx:
+        refused(tx, session.agent, Failure(words))
+        for mail in _handed(tx, session, route):
+            sweep.refuse(tx, mail, room.settings)
 
 
 def give_up(room: "LocalRoom", offering: turn.Offering, reason: Reason | None = None) -> None:

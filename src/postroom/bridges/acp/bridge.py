@@ -1,7 +1,8 @@
 """A bridge to one agent that speaks ACP. One turn at a time: who begins a second one may end the first.
 
 A text is handed over when the request was written, and proven when its turn has ended with a reason that says
-that the model had it. What ends in another way is doubted; the death of the agent leaves it unproven. The end
+that the model had it. An error that nobody asked for is a refusal: the text waits for another attempt. What
+ends in another way is doubted; the death of the agent leaves it unproven. The end
 of its input or its output is the end of the agent: if it lives on, it is ended.
 """
 
@@ -72,6 +73,7 @@ _OPTIONS = 16  # of one question: nobody chooses among more
 _SAID = 16  # lines of people's that may wait for the end of a turn
 _TITLE = 200  # characters of what a tool is called
 _HAD = ("end_turn", "max_tokens", "max_turn_requests")  # the model has answered
+_CUT = ("cancelled", "error")  # it has, if it has called a tool
 
 
 class _Open(NamedTuple):
@@ -97,6 +99,7 @@ class Acp:
         self._turns = 0  # begun
         self._turn = 0  # the number of the one that goes on; 0: none
         self._has_acted = False  # in this turn: only a model calls a tool
+        self._stopped = 0  # the number of the last one that a person has stopped
         self._last = "it has not been asked anything"
         self._written: Future[None] = Future()
         self._waits: deque[str] = deque(maxlen=_SAID)
@@ -259,31 +262,33 @@ class Acp:
         self._console.show(text.rstrip("\n"), "> ")
         try:
             answer = await self._wire.agent.prompt(self.session, [text_block(text)])
-            end, why = answer.stop_reason, ""
+            end, why, is_refused = answer.stop_reason, "", False
         except RequestError as exc:
             end, why = "error", f"its turn has ended in an error: {told(exc)}"
+            is_refused = self._stopped != number
         except ConnectionError as exc:
-            end, why = "gone", str(exc)
+            end, why, is_refused = "gone", str(exc), False
         except ValueError as exc:  # of the library, where an answer is not as it must be
             end, why = "error", one_line(f"its turn has ended, and nobody can tell how: {exc}", 300)
+            is_refused = False
         finally:
             if not written.done():
                 written.set_exception(ConnectionError("nobody took the request"))
         if end == "gone" and not self.is_gone:
             self._part(why)
         else:
-            self._end(number, end, why)
+            self._end(number, end, why, is_refused=is_refused)
 
-    def _end(self, number: int, end: str, why: str) -> None:
+    def _end(self, number: int, end: str, why: str, *, is_refused: bool = False) -> None:
         with self._changed:
             if not number or self._turn != number:
                 return
-            had = end in _HAD or (end == "cancelled" and self._has_acted)
+            had = end in _HAD or (end in _CUT and self._has_acted)
             self._last = why or f"its last turn has ended: {end}"
-            doubts = "" if had or end == "gone" else why or f"its turn has ended: {end}"
+            words = "" if had or end == "gone" else why or f"its turn has ended: {end}"
             if not self.is_gone:
                 self._close_questions()
-            self._talk.tell({"turn": end}, f"[{why or end}]", _judged(had, doubts))
+            self._talk.tell({"turn": end}, f"[{why or end}]", _judged(had, words, is_refused=is_refused))
             self._turn = 0
             self._calls.clear()
             self._moved_at = time.monotonic()
@@ -382,7 +387,7 @@ class Acp:
     def interrupt(self) -> Interrupted:
         with self._changed:
             doing, words, _ = self._doing()
-            number = self._turn
+            number = self._stopped = self._turn
         if doing in (Doing.GONE, Doing.IDLE):
             return Interrupted(doing is Doing.IDLE, f"nothing was written: {words}")
         began = time.monotonic()
@@ -451,8 +456,10 @@ def _can_be_chosen(options: list[PermissionOption]) -> bool:
     return 0 < len(options) <= _OPTIONS and len({one.option_id for one in options}) == len(options)
 
 
-def _judged(had: bool, doubts: str) -> Heard:
-    return Heard(proves=Evidence.RUNTIME_ACK) if had else Heard(doubts=doubts)
+def _judged(had: bool, words: str, *, is_refused: bool) -> Heard:
+    if had:
+        return Heard(proves=Evidence.RUNTIME_ACK)
+    return Heard(refused=words) if is_refused else Heard(doubts=words)
 
 
 def _title(call: dict[str, Any]) -> str:
