@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from postroom.model.ladder import State
 from tests.agents.clis import CLIS
-from tests.agents.desk import ANA, NAME, Desk, Posted
+from tests.agents.desk import ANA, NAME, Desk, Posted, postroom_in
 from tests.agents.fault import Fault
 from tests.agents.kept import Kept
 from tests.agents.log import BOUND, until
@@ -43,10 +44,15 @@ class KeptAcp(Kept):
         self.spoken("interrupt", NAME, "--as", ANA)
 
     def wait_given_up(self, one: Posted, stopped_after: int) -> None:
+        """Wait until its turn is over, as the daemon knows: it has it in hand no more."""
         if stopped_after:
             until(lambda: len(self.asked(one)) >= stopped_after, BOUND, "requests")
             self.interrupt()
-        until(self.is_idle, 2 * BOUND, "end of the turn")
+        until(
+            lambda: self.desk.delivery(one.id).state is not State.OFFERED and self.spoken.doing() == "idle",
+            2 * BOUND,
+            "end of the turn",
+        )
 
     def let_go(self, one: Posted) -> None:
         """What a person has stopped, a person lets go again: it is `uncertain`, and said to be so."""
@@ -56,12 +62,22 @@ class KeptAcp(Kept):
     def come_by_turn(self, one: Posted) -> None:
         """The model answers again: a person has it begin a turn, and mail comes."""
         for _ in range(3):
-            until(self.is_idle, BOUND, "idle agent")
             if self.desk.is_seen(one.id):
                 return
             self._number += 1
-            self.spoken.prompt(f"[[say WORD-{self._number}]]")
-            until(lambda: self.log.answered(f"WORD-{self._number}"), BOUND, "answer")
+            self._have_answered(one, f"[[say WORD-{self._number}]]")
+
+    def _have_answered(self, one: Posted, script: str) -> None:
+        def is_over() -> bool:
+            return bool(self.log.answered(script)) or self.desk.is_seen(one.id)
+
+        until(lambda: self._takes(script) or self.desk.is_seen(one.id), BOUND, "agent that takes a prompt")
+        until(is_over, BOUND, "answer")
+
+    def _takes(self, script: str) -> bool:
+        """Whether it begins a turn with a person's words; not while it is in another."""
+        done = postroom_in(self.rig, "command", NAME, script, POSTROOM_PROJECT="shop")
+        return done.returncode == 0
 
     def close(self) -> None:
         self.spoken.down()

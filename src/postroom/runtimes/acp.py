@@ -15,6 +15,7 @@ class Acp(NamedTuple):
     also: tuple[str, ...] = ()  # others that do
     adapter: str = ""  # the program that speaks it instead
     package: str = ""  # in which that comes, by npm
+    failed: tuple[str, ...] = ()  # how a turn's text begins that it says itself, because no model answered
 
     def missing(self, command: Sequence[str]) -> list[str]:
         """What a command must have, too."""

@@ -65,7 +65,7 @@ def profile() -> "Profile":
 def acp() -> "Acp":
     from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
 
-    return Acp("acp")
+    return Acp("acp", failed=("Ran into this error: ",))
 
 
 def wiring() -> "Wiring":

@@ -60,6 +60,7 @@ from postroom.clock import wall
 from postroom.errors import BridgeError
 from postroom.model.ladder import Evidence
 from postroom.protocol.plain import one_line
+from postroom.runtimes.acp import of
 
 _OPENS = 60.0  # seconds for a session to be there
 _READY, _WRITE = 2.0, 5.0  # seconds in which it must have room for a byte, and have taken a request
@@ -99,6 +100,8 @@ class Acp:
         self._turns = 0  # begun
         self._turn = 0  # the number of the one that goes on; 0: none
         self._has_acted = False  # in this turn: only a model calls a tool
+        self._said = ""  # the beginning of its own text in this turn
+        self._failed = way.failed if (way := of(launch.runtime)) else ()
         self._stopped = 0  # the number of the last one that a person has stopped
         self._last = "it has not been asked anything"
         self._written: Future[None] = Future()
@@ -196,7 +199,9 @@ class Acp:
         match update:
             case AgentMessageChunk() | AgentThoughtChunk():
                 kind = "message" if isinstance(update, AgentMessageChunk) else "thought"
-                self._talk.add(kind, str(getattr(update.content, "text", "")))
+                text = str(getattr(update.content, "text", ""))
+                self._said = f"{self._said}{text}"[:_TITLE]
+                self._talk.add(kind, text)
             case ToolCallStart():
                 self._has_acted = True
                 call = self._calls.note(update)
@@ -283,6 +288,9 @@ class Acp:
         with self._changed:
             if not number or self._turn != number:
                 return
+            is_failed = bool(self._failed) and self._said.lstrip().startswith(self._failed)
+            if is_failed and end in _HAD and not self._has_acted:
+                end, why, is_refused = "error", one_line(self._said, _TITLE), True
             had = end in _HAD or (end in _CUT and self._has_acted)
             self._last = why or f"its last turn has ended: {end}"
             words = "" if had or end == "gone" else why or f"its turn has ended: {end}"
@@ -302,7 +310,7 @@ class Acp:
         """Begin a turn; when the request was written. Guarded, and there must be none."""
         written = self._written = Future[None]()
         self._turns += 1
-        self._turn, self._has_acted = self._turns, False
+        self._turn, self._has_acted, self._said = self._turns, False, ""
         self._moved_at = time.monotonic()
         self._wire.submit(self._converse(self._turn, text, written))
         return written
