@@ -293,7 +293,8 @@ class Acp:
                 end, why, is_refused = "error", one_line(self._said, _TITLE), True
             had = end in _HAD or (end in _CUT and self._has_acted)
             self._last = why or f"its last turn has ended: {end}"
-            words = "" if had or end == "gone" else why or f"its turn has ended: {end}"
+            is_told = is_refused or not (had or end == "gone")
+            words = (why or f"its turn has ended: {end}") if is_told else ""
             if not self.is_gone:
                 self._close_questions()
             self._talk.tell({"turn": end}, f"[{why or end}]", _judged(had, words, is_refused=is_refused))
@@ -465,9 +466,12 @@ def _can_be_chosen(options: list[PermissionOption]) -> bool:
 
 
 def _judged(had: bool, words: str, *, is_refused: bool) -> Heard:
-    if had:
-        return Heard(proves=Evidence.RUNTIME_ACK)
-    return Heard(refused=words) if is_refused else Heard(doubts=words)
+    """An error after an answer proves the text, and refuses what would come next."""
+    return Heard(
+        proves=Evidence.RUNTIME_ACK if had else None,
+        doubts="" if had or is_refused else words,
+        refused=words if is_refused else "",
+    )
 
 
 def _title(call: dict[str, Any]) -> str:
