@@ -24,6 +24,7 @@ from tests.agents.terminal import Terminal
 LABEL = "may have been shown before"
 NOT_WOKEN = ("gemini", "goose")  # by anything but a line that the daemon types
 AT_STOP = ("goose",)  # is shown mail when its turn would end, so that turn must have been answered
+DRAFTS_BACK = ("qwen",)  # what was asked is a draft again, if it is stopped before an answer
 _SCRIPT = "[[bash echo hi]] [[say BYE]]"
 _QUIET = 1.0  # seconds without a request
 _NOTICED = 20.0  # seconds in which the room notices the end of a turn
@@ -113,6 +114,9 @@ class Kept:
         if stopped_after:
             until(lambda: len(self.asked(one)) >= stopped_after, BOUND, "requests")
             self.stop(self.terminal)
+            if self.rig.cli.name in DRAFTS_BACK:
+                self.terminal.settle()
+                self.terminal.press("C-u")
         self.wait_over(self.terminal, is_stopped=bool(stopped_after))
 
     def quit(self) -> None:

@@ -129,6 +129,15 @@ def test_the_end_of_a_turn_of_gemini_without_an_answer_proves_nothing() -> None:
     assert read("BeforeAgent", {"session_id": "s", "prompt": goes_on}).prompt == "", "nobody has typed that"
 
 
+def test_the_end_of_a_turn_of_goose_without_an_answer_proves_nothing() -> None:
+    read = load("goose").read
+    beat = read("Stop", {"session_id": "s", "last_assistant_message": "DONE"})
+    assert (beat.proves, beat.failure) == (True, None)
+    failed = read("Stop", {"session_id": "s", "matcher_context": None})
+    assert not failed.proves
+    assert failed.failure is not None
+
+
 def test_a_turn_of_qwen_has_failed_unless_its_model_had_answered() -> None:
     read = load("qwen").read
     told = {"session_id": "s", "error": "rate_limit", "error_details": "429: too many"}
