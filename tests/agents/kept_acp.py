@@ -68,11 +68,16 @@ class KeptAcp(Kept):
             self._have_answered(one, f"[[say WORD-{self._number}]]")
 
     def _have_answered(self, one: Posted, script: str) -> None:
-        def is_over() -> bool:
-            return bool(self.log.answered(script)) or self.desk.is_seen(one.id)
+        taken: list[bool] = []
 
-        until(lambda: self._takes(script) or self.desk.is_seen(one.id), BOUND, "agent that takes a prompt")
-        until(is_over, BOUND, "answer")
+        def is_taken() -> bool:
+            taken[:] = [self._takes(script)]
+            return taken[0] or self.desk.is_seen(one.id)
+
+        until(is_taken, BOUND, "agent that takes a prompt")
+        if taken[0]:
+            until(lambda: self.log.answered(script), BOUND, "answer")
+        until(self.is_idle, BOUND, "idle agent")
 
     def _takes(self, script: str) -> bool:
         """Whether it begins a turn with a person's words; not while it is in another."""

@@ -62,6 +62,11 @@ class Cell(NamedTuple):
         return 1 if self.fault == "esc" else _TRIES if (self.name, self.fault) in _ENDLESS else 0
 
     @property
+    def tells(self) -> bool:
+        """Whether anything tells of the end of its turn: Copilot CLI calls its last error recoverable, too."""
+        return not self.stopped_after and self.cli != "copilot"
+
+    @property
     def goes_on_after(self) -> int:
         """After how many requests the model answers, while it still tries; 0: after it has given up."""
         return _TRIES if (self.name, self.fault) in _DEAF and self.mode != "headless" else 0

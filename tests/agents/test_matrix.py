@@ -80,7 +80,7 @@ def _fail(kept: Kept, one: Posted, cell: Cell) -> bool:
         return True
     kept.wait_given_up(one, cell.stopped_after)
     kept.check_unread(one)
-    is_idle = bool(cell.stopped_after) or kept.looks_idle()
+    is_idle = not cell.tells or kept.looks_idle()
     kept.check_unread(one)
     return is_idle
 

@@ -123,7 +123,7 @@ def profile() -> "Profile":
 def acp() -> "Acp":
     from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
 
-    return Acp("--acp")
+    return Acp("--acp", failed=("Error: Failed to get response from", "Error: 4", "Error: 5"))
 
 
 def wiring() -> "Wiring":
