@@ -63,7 +63,7 @@ class Cell(NamedTuple):
 
     @property
     def tells(self) -> bool:
-        """Whether anything tells of the end of its turn: Copilot CLI calls its last error recoverable, too."""
+        """Whether anything tells that its turn is over: Copilot CLI calls its last error recoverable, too."""
         return not self.stopped_after and self.cli != "copilot"
 
     @property

@@ -3,7 +3,8 @@
 UserPromptSubmit also comes, with an empty prompt, once after all tools of an answer: then, and only then, it
 implies that the model has answered since the one before. Its transcript has what was said after a tool or
 with a prompt that somebody typed, and nothing of the rest. What is said when a subagent begins is not
-passed on. A turn that ends because no model answered fires StopFailure in place of Stop.
+passed on. A prompt that is stopped before an answer is a draft again, and in no request since; the transcript
+keeps it. A turn that ends because no model answered fires StopFailure in place of Stop.
 
 An idle one is woken through the file that it was started with (`--input-file`), if it was.
 """
@@ -87,7 +88,7 @@ RUNTIME = Runtime(
     key="${QWEN_CODE_SESSION_ID:-p$PPID}",
     session_env="QWEN_CODE_SESSION_ID",
     signs=("QWEN_CODE",),
-    marks=Marks(reply='"type":"assistant"'),
+    marks=Marks(reply='"type":"assistant"', prompt='"type":"user"'),
     tools=tools,
     wake=Wake.CALL,
     call=call,
