@@ -32,13 +32,18 @@ _NOTICED = 20.0  # seconds in which the room notices the end of a turn
 _ASKS = 3  # how often a person writes something, until mail that was held has come
 
 
+def installed(name: str) -> str:
+    """The name of a CLI; skips where there is none."""
+    if program(name) is None:
+        pytest.skip(f"NOT TESTED HERE: no {name} in {cache()}: make agents")
+    return name
+
+
 class Kept:
     """One CLI in its rig. Each cell begins at an idle prompt, and leaves one."""
 
     def __init__(self, name: str) -> None:
-        if program(name) is None:
-            pytest.skip(f"NOT TESTED HERE: no {name} in {cache()}: make agents")
-        self.rig = Rig(CLIS[name])
+        self.rig = Rig(CLIS[installed(name)])
         self.desk = Desk(self.rig).set_up()
         self.desk.env |= self.rig.cli.hurry(self.rig.place)
         self.log = self.rig.log
@@ -49,17 +54,18 @@ class Kept:
     def terminal(self) -> Terminal:
         """The one in which it waits at its prompt; it is started if there is none."""
         if self._terminal is None:
-            cli = self.rig.cli
-            self._terminal = self.desk.terminal(*cli.wakeable, *cli.free)
-            self._begin(self._terminal)
-            if cli.name in NOT_WOKEN:
-                Pane(self.desk, self._terminal).adopt()
+            self._terminal = self._start()
         return self._terminal
 
-    def _begin(self, terminal: Terminal) -> None:
-        """A first turn: some runtimes tell of a session only when somebody has said something."""
+    def _start(self) -> Terminal:
+        """With a first turn: some runtimes tell of a session only when somebody has said something."""
+        cli = self.rig.cli
+        terminal = self.desk.terminal(*cli.wakeable, *cli.free)
         terminal.wait_idle()
         self.ask(terminal)
+        if cli.name in NOT_WOKEN:
+            Pane(self.desk, terminal).adopt()
+        return terminal
 
     def ask(self, terminal: Terminal, script: str = "[[bash echo WO''RD-%]] [[say DONE-%]]") -> None:
         """Write a prompt, and wait until its turn is over."""

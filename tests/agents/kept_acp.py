@@ -3,15 +3,12 @@
 import contextlib
 from collections.abc import Iterator
 
-import pytest
-
 from postroom.model.ladder import State
 from tests.agents.clis import CLIS
 from tests.agents.desk import ANA, NAME, Desk, Posted, postroom_in
 from tests.agents.fault import Fault
-from tests.agents.kept import Kept
+from tests.agents.kept import Kept, installed
 from tests.agents.log import BOUND, until
-from tests.agents.pin import cache, program
 from tests.agents.rig import Rig
 from tests.agents.test_acp import Spoken
 
@@ -20,9 +17,7 @@ class KeptAcp(Kept):
     """Each cell begins when it is idle, and leaves it so."""
 
     def __init__(self, name: str) -> None:
-        if program(name) is None:
-            pytest.skip(f"NOT TESTED HERE: no {name} in {cache()}: make agents")
-        self.rig = Rig(CLIS[name])
+        self.rig = Rig(CLIS[installed(name)])
         self.desk = Desk(self.rig).move_in()
         self.log = self.rig.log
         self._terminal = None

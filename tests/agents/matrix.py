@@ -1,6 +1,8 @@
 """What an agent CLI may meet while it has mail in hand, as data: one row a cell.
 
-`acp/NAME` is that CLI where it is spoken to by ACP; there `esc` is `postroom interrupt`.
+`acp/NAME` is that CLI where it is spoken to by ACP; there `esc` is `postroom interrupt`. `typed/NAME` has its
+mail typed: the receipt then says `terminal`, that the composer took it, which is no word of a model. In the
+mode `busy` it works when the mail comes.
 
 A row is a CLI, a mode and a fault. The modes: `idle`, the mail wakes it; `tool`, the mail comes with the
 result of a tool; `headless`, the mail waits for a run that ends; `again`, it wakes it, and the CLI is ended
@@ -27,7 +29,9 @@ _SOON = {429: Fault("refuse", 429, retry_after=1), 500: Fault("refuse", 500, ret
 _PATIENT = ("opencode", "qwen", "copilot")
 # Here they do not listen to that either. In a terminal a person stops them after so many tries; what runs
 # headless comes to its own end.
-_ENDLESS = {("opencode", "cut"), ("qwen", "500"), ("qwen", "cut")}
+_ENDLESS = {("opencode", "cut"), ("qwen", "500"), ("qwen", "cut")} | {
+    ("aider", fault) for fault in ("429", "500", "cut")
+}
 # Gemini CLI goes on trying after Escape, too: there the model answers one of the tries, or it is killed.
 _DEAF = {("gemini", "429"), ("gemini", "500")}
 _TRIES = 3
@@ -212,6 +216,14 @@ goose    again    400
 goose    again    500
 goose    again    cut
 goose    again    esc
+typed/aider  idle 429
+typed/aider  idle 400
+typed/aider  idle 500
+typed/aider  idle cut
+typed/aider  idle esc
+typed/aider  busy 429
+typed/aider  busy 400
+typed/aider  busy cut
 acp/gemini   idle 429
 acp/gemini   idle 400
 acp/gemini   idle 500

@@ -13,6 +13,8 @@ from tests.agents.desk import Posted
 from tests.agents.fault import Fault
 from tests.agents.kept import Kept
 from tests.agents.kept_acp import KeptAcp
+from tests.agents.kept_typed import KeptTyped
+from tests.agents.log import BOUND, until
 from tests.agents.matrix import CELLS, FAULTS, MODES, Cell
 
 SIX = ("claude", "codex", "gemini", "opencode", "qwen", "copilot")
@@ -123,13 +125,30 @@ def by_acp(kept: Kept, cell: Cell) -> None:
     kept.check_read(one)
 
 
+def by_typing(kept: Kept, cell: Cell) -> None:
+    """Where it works when the mail comes, that is a turn of its own; the one before is answered."""
+    terminal = kept.terminal
+    if cell.mode == "busy":
+        script = f"[[sleep 3]] [[say SLOWLY-{cell.fault}]]"
+        terminal.submit(script)
+        until(lambda: any(script in each.text for each in kept.log.requests()), BOUND, "request")
+    with kept.log.fault(cell.meets):
+        one = kept.desk.send()
+        kept.wait_shown(one)
+        kept.wait_given_up(one, cell.stopped_after)
+        kept.check_unread(one)
+    kept.come(one)
+    kept.check_read(one)
+
+
 _PLAYS: dict[str, Callable[[Kept, Cell], None]] = {
     "idle": idle,
     "tool": tool,
     "headless": headless,
     "again": again,
 }
-_MAKES: dict[str, Callable[[str], Kept]] = {"acp": KeptAcp, "": Kept}
+_WAYS = {"acp": by_acp, "typed": by_typing}
+_MAKES: dict[str, Callable[[str], Kept]] = {"acp": KeptAcp, "typed": KeptTyped, "": Kept}
 
 
 @pytest.mark.parametrize(
@@ -138,7 +157,7 @@ _MAKES: dict[str, Callable[[str], Kept]] = {"acp": KeptAcp, "": Kept}
 )
 def test_only_an_answer_makes_mail_seen_and_it_comes_when_there_is_one(shelf: Shelf, cell: Cell) -> None:
     try:
-        play = by_acp if cell.cli.startswith("acp/") else _PLAYS[cell.mode]
+        play = _WAYS.get(cell.cli.partition("/")[0]) or _PLAYS[cell.mode]
         play(shelf.get(cell.cli, cell.mode), cell)
     except BaseException:
         shelf.clear()
