@@ -1,8 +1,9 @@
 """A bridge to one agent that speaks ACP. One turn at a time: who begins a second one may end the first.
 
 A text is handed over when the request was written, and proven when its turn has ended with a reason that says
-that the model had it. What ends in another way is doubted; the death of the agent leaves it unproven. The end
-of its input or its output is the end of the agent: if it lives on, it is ended.
+that the model had it, and something came from the model in it. What ends by an error, with nothing from a
+model, is refused. What ends in another way is doubted; the death of the agent leaves it unproven. The end of
+its input or its output is the end of the agent: if it lives on, it is ended.
 """
 
 import asyncio
@@ -97,6 +98,7 @@ class Acp:
         self._turns = 0  # begun
         self._turn = 0  # the number of the one that goes on; 0: none
         self._has_acted = False  # in this turn: only a model calls a tool
+        self._has_said = False  # in this turn anything
         self._last = "it has not been asked anything"
         self._written: Future[None] = Future()
         self._waits: deque[str] = deque(maxlen=_SAID)
@@ -192,6 +194,7 @@ class Acp:
             return
         match update:
             case AgentMessageChunk() | AgentThoughtChunk():
+                self._has_said = True
                 kind = "message" if isinstance(update, AgentMessageChunk) else "thought"
                 self._talk.add(kind, str(getattr(update.content, "text", "")))
             case ToolCallStart():
@@ -278,12 +281,13 @@ class Acp:
         with self._changed:
             if not number or self._turn != number:
                 return
-            had = end in _HAD or (end == "cancelled" and self._has_acted)
+            had = self._has_acted if end in ("cancelled", "error") else end in _HAD and self._has_output()
             self._last = why or f"its last turn has ended: {end}"
-            doubts = "" if had or end == "gone" else why or f"its turn has ended: {end}"
+            refused = self._refusal(end, why)
+            doubts = "" if had or refused or end == "gone" else why or f"its turn has ended: {end}"
             if not self.is_gone:
                 self._close_questions()
-            self._talk.tell({"turn": end}, f"[{why or end}]", _judged(had, doubts))
+            self._talk.tell({"turn": end}, f"[{why or end}]", _judged(had, doubts, refused))
             self._turn = 0
             self._calls.clear()
             self._moved_at = time.monotonic()
@@ -291,13 +295,25 @@ class Acp:
             if self._waits and end != "gone":
                 self._begin(self._waits.popleft())
 
+    def _has_output(self) -> bool:
+        """Whether anything came in this turn that a model may have made."""
+        return self._has_acted or self._has_said
+
+    def _refusal(self, end: str, why: str) -> str:
+        """Why no model answered this turn; what was said before an error may be words of the agent's own."""
+        if end == "error" and (self._has_acted or not self._has_said):
+            return why
+        if end not in _HAD or self._has_output():
+            return ""
+        return "its turn has ended, and no model had answered"
+
     # ------------------------------------------------------------------------------------------- its turns
 
     def _begin(self, text: str) -> "Future[None]":
         """Begin a turn; when the request was written. Guarded, and there must be none."""
         written = self._written = Future[None]()
         self._turns += 1
-        self._turn, self._has_acted = self._turns, False
+        self._turn, self._has_acted, self._has_said = self._turns, False, False
         self._moved_at = time.monotonic()
         self._wire.submit(self._converse(self._turn, text, written))
         return written
@@ -451,8 +467,8 @@ def _can_be_chosen(options: list[PermissionOption]) -> bool:
     return 0 < len(options) <= _OPTIONS and len({one.option_id for one in options}) == len(options)
 
 
-def _judged(had: bool, doubts: str) -> Heard:
-    return Heard(proves=Evidence.RUNTIME_ACK) if had else Heard(doubts=doubts)
+def _judged(had: bool, doubts: str, refused: str) -> Heard:
+    return Heard(proves=Evidence.RUNTIME_ACK if had else None, doubts=doubts, refused=refused)
 
 
 def _title(call: dict[str, Any]) -> str:
