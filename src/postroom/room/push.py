@@ -19,6 +19,7 @@ from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
+    from postroom.runtimes.contract import Failure
     from postroom.store.contract import ReadTx, WriteTx
 
 
@@ -66,22 +67,21 @@ def prove(room: "LocalRoom", session: Session, route: str, evidence: Evidence) -
             answered(tx, session.agent, tx.now)  # a turn of anybody's
 
 
-def refuse(room: "LocalRoom", session: Session, route: str, words: str) -> None:
-    """The model has refused the request with what an agent was handed by a route: it waits for another."""
-    from postroom.room.refusal import refused  # noqa: PLC0415 - rarely
-    from postroom.runtimes.contract import Failure  # noqa: PLC0415
-
-    with Unit(room, prompt=False) as tx:
-        refused(tx, session.agent, Failure(words))
-        for mail in _handed(tx, session, route):
-            sweep.refuse(tx, mail, room.settings)
-
-
 def give_up(room: "LocalRoom", offering: turn.Offering, reason: Reason | None = None) -> None:
     """Not a byte of it was written; `reason`: why it waits from now on."""
     with Unit(room, prompt=False) as tx:
         for mail in still(tx, offering.mails):
             give_back(tx, mail, room.settings, Outcome.REFUSED, reason)
+
+
+def refuse(room: "LocalRoom", session: Session, route: str, failure: "Failure") -> None:
+    """No model has answered what an agent was handed by a route: it waits for the next attempt."""
+    from postroom.room.refusal import refused  # noqa: PLC0415 - rarely
+
+    with Unit(room, prompt=False) as tx:
+        refused(tx, session.agent, failure)
+        for mail in _handed(tx, session, route):
+            sweep.refuse(tx, mail, room.settings)
 
 
 def doubt(room: "LocalRoom", session: Session, route: str) -> int:

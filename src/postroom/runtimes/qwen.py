@@ -6,6 +6,9 @@ with a prompt that somebody typed, and nothing of the rest. What is said when a 
 passed on. A prompt that is stopped before an answer is a draft again, and in no request since; the transcript
 keeps it. A turn that ends because no model answered fires StopFailure in place of Stop.
 
+After an error of the API it runs StopFailure in a terminal; without one it ends, and runs no hook. Its
+transcript has each refused request as `qwen-code.api_error`, also those that it makes again.
+
 An idle one is woken through the file that it was started with (`--input-file`), if it was.
 """
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 _INPUT = "--input-file"
 _ANSWERED = ("loop_detected", "max_output_tokens")  # by its model, before the turn was ended
+_ERROR = "qwen-code.api_error"
 
 
 def read(event: str, stdin: Json) -> Beat:
@@ -36,7 +40,15 @@ def read(event: str, stdin: Json) -> Beat:
 def _failure(stdin: Json) -> Failure | None:
     if stdin.get("error") in _ANSWERED:
         return None
-    return Failure(text(stdin, "error_details", "error"))
+    return Failure(text(stdin, "last_assistant_message", "error_details", "error"))
+
+
+def failed(record: Json) -> Failure | None:
+    told: Json = record.get("systemPayload") or {}
+    event: Json = told.get("uiEvent") or {}
+    if event.get("event.name") != _ERROR:
+        return None
+    return Failure(text(event, "error_message"))
 
 
 def call(sleeper: "Sleeper", words: str) -> "Call | None":
@@ -88,7 +100,9 @@ RUNTIME = Runtime(
     key="${QWEN_CODE_SESSION_ID:-p$PPID}",
     session_env="QWEN_CODE_SESSION_ID",
     signs=("QWEN_CODE",),
-    marks=Marks(reply='"type":"assistant"', prompt='"type":"user"'),
+    marks=Marks(
+        reply='"type":"assistant"', prompt='"type":"user"', failure=f'"{_ERROR}"', failed=failed, retries=True
+    ),
     tools=tools,
     wake=Wake.CALL,
     call=call,

@@ -1,9 +1,9 @@
 """A bridge to one agent that speaks ACP. One turn at a time: who begins a second one may end the first.
 
 A text is handed over when the request was written, and proven when its turn has ended with a reason that says
-that the model had it. An error that nobody asked for is a refusal: the text waits for another attempt. What
-ends in another way is doubted; the death of the agent leaves it unproven. The end
-of its input or its output is the end of the agent: if it lives on, it is ended.
+that the model had it, and something came from the model in it. What ends by an error that nobody asked for,
+before a model has answered, is refused. What ends in another way is doubted; the death of the agent leaves it
+unproven. The end of its input or its output is the end of the agent: if it lives on, it is ended.
 """
 
 import asyncio
@@ -100,7 +100,8 @@ class Acp:
         self._turns = 0  # begun
         self._turn = 0  # the number of the one that goes on; 0: none
         self._has_acted = False  # in this turn: only a model calls a tool
-        self._said = ""  # the beginning of its own text in this turn
+        self._has_said = False  # in this turn anything
+        self._said = ""  # the beginning of that
         self._failed = way.failed if (way := of(launch.runtime)) else ()
         self._stopped = 0  # the number of the last one that a person has stopped
         self._last = "it has not been asked anything"
@@ -198,6 +199,7 @@ class Acp:
             return
         match update:
             case AgentMessageChunk() | AgentThoughtChunk():
+                self._has_said = True
                 kind = "message" if isinstance(update, AgentMessageChunk) else "thought"
                 text = str(getattr(update.content, "text", ""))
                 self._said = f"{self._said}{text}"[:_TITLE]
@@ -291,13 +293,13 @@ class Acp:
             is_failed = bool(self._failed) and self._said.lstrip().startswith(self._failed)
             if is_failed and end in _HAD and not self._has_acted:
                 end, why, is_refused = "error", one_line(self._said, _TITLE), True
-            had = end in _HAD or (end in _CUT and self._has_acted)
+            had = self._has_acted if end in _CUT else end in _HAD and self._has_output()
             self._last = why or f"its last turn has ended: {end}"
-            is_told = is_refused or not (had or end == "gone")
-            words = (why or f"its turn has ended: {end}") if is_told else ""
+            refused = why if is_refused else self._refusal(end)
+            doubts = "" if had or refused or end == "gone" else why or f"its turn has ended: {end}"
             if not self.is_gone:
                 self._close_questions()
-            self._talk.tell({"turn": end}, f"[{why or end}]", _judged(had, words, is_refused=is_refused))
+            self._talk.tell({"turn": end}, f"[{why or end}]", _judged(had, doubts, refused))
             self._turn = 0
             self._calls.clear()
             self._moved_at = time.monotonic()
@@ -305,13 +307,23 @@ class Acp:
             if self._waits and end != "gone":
                 self._begin(self._waits.popleft())
 
+    def _has_output(self) -> bool:
+        """Whether anything came in this turn that a model may have made."""
+        return self._has_acted or self._has_said
+
+    def _refusal(self, end: str) -> str:
+        """Why no model answered this turn, though it did not end in an error."""
+        return (
+            "its turn has ended, and no model had answered" if end in _HAD and not self._has_output() else ""
+        )
+
     # ------------------------------------------------------------------------------------------- its turns
 
     def _begin(self, text: str) -> "Future[None]":
         """Begin a turn; when the request was written. Guarded, and there must be none."""
         written = self._written = Future[None]()
         self._turns += 1
-        self._turn, self._has_acted, self._said = self._turns, False, ""
+        self._turn, self._has_acted, self._has_said, self._said = self._turns, False, False, ""
         self._moved_at = time.monotonic()
         self._wire.submit(self._converse(self._turn, text, written))
         return written
@@ -465,13 +477,8 @@ def _can_be_chosen(options: list[PermissionOption]) -> bool:
     return 0 < len(options) <= _OPTIONS and len({one.option_id for one in options}) == len(options)
 
 
-def _judged(had: bool, words: str, *, is_refused: bool) -> Heard:
-    """An error after an answer proves the text, and refuses what would come next."""
-    return Heard(
-        proves=Evidence.RUNTIME_ACK if had else None,
-        doubts="" if had or is_refused else words,
-        refused=words if is_refused else "",
-    )
+def _judged(had: bool, doubts: str, refused: str) -> Heard:
+    return Heard(proves=Evidence.RUNTIME_ACK if had else None, doubts=doubts, refused=refused)
 
 
 def _title(call: dict[str, Any]) -> str:

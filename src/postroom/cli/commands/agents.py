@@ -165,6 +165,10 @@ def _row(
         about = f"[{', '.join(agent.capabilities)}] {about}"
     if agent.manners and (resting := _resting(agent, now)):
         about = f"({resting}) {about}".rstrip()
+    if status.refusal is not None:
+        from postroom.cli.moment import clock
+
+        about = f"(its API refuses requests; next attempt {clock(status.refusal.until)}) {about}".rstrip()
     if status.sessions and (asked := status.sessions[0].session.details.get("asked")):
         about = f"(asked for {asked['name'] or asked['by']}) {about}".rstrip()
     waiting = f"{status.waiting} + {status.held} held" if status.held else str(status.waiting)

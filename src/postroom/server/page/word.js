@@ -41,6 +41,7 @@ const WAIT = {
   paused: ["paused", "It is paused. Its mail waits until it is resumed."],
   quiet_hours: ["quiet hours", "It has quiet hours."],
   digest: ["for a digest", "It will be offered together with others."],
+  api_error: ["refused by its API", "The API refuses its agent's requests; one is tried again at the time given."],
   rate_limited: ["gets many", "It gets many messages; this one waits its turn."],
   stop_cap: ["enough in a row", "It has gone on for mail three times; now it needs a person’s word, or ten minutes."],
   scheduled: ["scheduled", "It is not due yet."],
