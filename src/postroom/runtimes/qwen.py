@@ -4,7 +4,7 @@ UserPromptSubmit also comes, with an empty prompt, once after all tools of an an
 implies that the model has answered since the one before. Its transcript has what was said after a tool or
 with a prompt that somebody typed, and nothing of the rest. What is said when a subagent begins is not
 passed on. A prompt that is stopped before an answer is a draft again, and in no request since; the transcript
-keeps it. A turn that ends because no model answered fires StopFailure in place of Stop.
+keeps it.
 
 After an error of the API it runs StopFailure in a terminal; without one it ends, and runs no hook. Its
 transcript has each refused request as `qwen-code.api_error`, also those that it makes again.
