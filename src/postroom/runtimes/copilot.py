@@ -126,7 +126,8 @@ def profile() -> "Profile":
 def acp() -> "Acp":
     from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
 
-    return Acp("--acp", failed=("Error: Failed to get response from", "Error: 4", "Error: 5"))
+    retries = r"(?:Info: Response was interrupted [^.]*\. Retrying\.\.\.)*"
+    return Acp("--acp", failed=rf"{retries}Error: (?:Failed to get response from |[45]\d\d )")
 
 
 def wiring() -> "Wiring":

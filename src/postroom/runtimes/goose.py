@@ -69,7 +69,7 @@ def profile() -> "Profile":
 def acp() -> "Acp":
     from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
 
-    return Acp("acp", failed=("Ran into this error: ", "Network error: "))
+    return Acp("acp", failed=r"(?:Ran into this|Network) error: ")
 
 
 def wiring() -> "Wiring":

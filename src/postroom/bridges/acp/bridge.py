@@ -7,6 +7,7 @@ unproven. The end of its input or its output is the end of the agent: if it live
 """
 
 import asyncio
+import re
 import signal
 import time
 from collections import deque
@@ -73,6 +74,7 @@ _QUESTIONS = 64  # that may be open at once
 _OPTIONS = 16  # of one question: nobody chooses among more
 _SAID = 16  # lines of people's that may wait for the end of a turn
 _TITLE = 200  # characters of what a tool is called
+_BEGINNING = 2_000  # characters of its text that are kept to the end of a turn
 _HAD = ("end_turn", "max_tokens", "max_turn_requests")  # the model has answered
 _CUT = ("cancelled", "error")  # it has, if it has called a tool
 
@@ -102,7 +104,7 @@ class Acp:
         self._has_acted = False  # in this turn: only a model calls a tool
         self._has_said = False  # in this turn anything
         self._said = ""  # the beginning of that
-        self._failed = way.failed if (way := of(launch.runtime)) else ()
+        self._failed = re.compile(way.failed) if (way := of(launch.runtime)) and way.failed else None
         self._stopped = 0  # the number of the last one that a person has stopped
         self._last = "it has not been asked anything"
         self._written: Future[None] = Future()
@@ -202,7 +204,7 @@ class Acp:
                 self._has_said = True
                 kind = "message" if isinstance(update, AgentMessageChunk) else "thought"
                 text = str(getattr(update.content, "text", ""))
-                self._said = f"{self._said}{text}"[:_TITLE]
+                self._said = f"{self._said}{text}"[:_BEGINNING]
                 self._talk.add(kind, text)
             case ToolCallStart():
                 self._has_acted = True
@@ -290,9 +292,11 @@ class Acp:
         with self._changed:
             if not number or self._turn != number:
                 return
-            is_failed = bool(self._failed) and self._said.lstrip().startswith(self._failed)
+            is_failed = self._failed is not None and self._failed.match(self._said.lstrip())
             if is_failed and end in _HAD and not self._has_acted:
                 end, why, is_refused = "error", one_line(self._said, _TITLE), True
+            if self._stopped == number and end in _HAD and not self._has_output():
+                end = "cancelled"  # some call that an end like any other
             had = self._has_acted if end in _CUT else end in _HAD and self._has_output()
             self._last = why or f"its last turn has ended: {end}"
             refused = why if is_refused else self._refusal(end)
