@@ -1,6 +1,7 @@
 """An agent that speaks ACP and its daemon, kept from one cell of the matrix to the next."""
 
 import contextlib
+import json
 from collections.abc import Iterator
 
 from postroom.model.ladder import State
@@ -35,14 +36,17 @@ class KeptAcp(Kept):
         with self.log.fault(fault):
             yield self.desk.mark()
 
-    def interrupt(self) -> None:
-        self.spoken("interrupt", NAME, "--as", ANA)
+    def interrupt(self) -> bool:
+        """Whether its turn was seen to end."""
+        words = ("interrupt", NAME, "--as", ANA, "--json")
+        done = postroom_in(self.rig, *words, POSTROOM_PROJECT="shop")
+        return bool(json.loads(done.stdout)["proven"])
 
     def wait_given_up(self, one: Posted, stopped_after: int) -> None:
         """Wait until its turn is over, as the daemon knows: it has it in hand no more."""
         if stopped_after:
             until(lambda: len(self.asked(one)) >= stopped_after, BOUND, "requests")
-            self.interrupt()
+            assert self.interrupt()
         until(
             lambda: self.desk.delivery(one.id).state is not State.OFFERED and self.spoken.doing() == "idle",
             2 * BOUND,

@@ -248,7 +248,7 @@ acp/goose    idle 429
 acp/goose    idle 400
 acp/goose    idle 500
 acp/goose    idle cut
-acp/goose    idle esc
+acp/goose    idle esc  MISSING: goose ends no turn whose request is open; `postroom interrupt` says so
 acp/claude   idle 429
 acp/claude   idle 400
 acp/claude   idle 500
