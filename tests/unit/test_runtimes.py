@@ -117,6 +117,7 @@ def test_a_prompt_of_qwen_proves_an_answer_only_if_it_came_after_tools() -> None
     assert qwen.read("Stop", {"session_id": "s"}).proves
 
 
+@pytest.mark.promise("hook-proof")
 def test_the_end_of_a_turn_of_gemini_without_an_answer_proves_nothing() -> None:
     read = load("gemini").read
     told = {"session_id": "s", "prompt": "go", "prompt_response": "Done."}
@@ -129,6 +130,7 @@ def test_the_end_of_a_turn_of_gemini_without_an_answer_proves_nothing() -> None:
     assert read("BeforeAgent", {"session_id": "s", "prompt": goes_on}).prompt == "", "nobody has typed that"
 
 
+@pytest.mark.promise("hook-proof")
 def test_the_end_of_a_turn_of_goose_without_an_answer_proves_nothing() -> None:
     read = load("goose").read
     beat = read("Stop", {"session_id": "s", "last_assistant_message": "DONE"})
@@ -138,6 +140,7 @@ def test_the_end_of_a_turn_of_goose_without_an_answer_proves_nothing() -> None:
     assert failed.failure is not None
 
 
+@pytest.mark.promise("hook-proof")
 def test_a_turn_of_qwen_has_failed_unless_its_model_had_answered() -> None:
     read = load("qwen").read
     told = {"session_id": "s", "error": "rate_limit", "error_details": "429: too many"}
