@@ -126,7 +126,7 @@ def profile() -> "Profile":
 def acp() -> "Acp":
     from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
 
-    retries = r"(?:Info: Response was interrupted [^.]*\. Retrying\.\.\.)*"
+    retries = r"(?:Info: [^.]*\. Retrying\.\.\.)*"
     return Acp("--acp", failed=rf"{retries}Error: (?:Failed to get response from |[45]\d\d )")
 
 
