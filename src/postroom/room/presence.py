@@ -50,7 +50,7 @@ def statuses(room: "LocalRoom", *, everyone: bool) -> list[AgentStatus]:
                         sessions,
                         uncertain,
                         tx.refusal(scope_of(agent.id)),
-                    )  # fmt: skip
+                    )
                 )
     return found
 
