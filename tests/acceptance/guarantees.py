@@ -102,7 +102,7 @@ PROMISES: dict[str, str] = {
     "stats": "The statistics count each delivery once, and only what was handed over as put into an agent.",
     # into the model
     "hook-proof": "What a hook has shown is seen when evidence says that the model got it, and not before.",
-    "only-a-model": "Only an answer that a model made is evidence; what its API refused is tried again.",
+    "only-a-model": "Only an answer that a model made proves mail; what an API refused is tried again.",
     "hook-loss": "What a runtime dropped is found lost by its transcript, and shown again in that event.",
     "hook-context": "Mail is shown at most once in a context without a word of it, and only in its own.",
     "hook-once": "Hooks that run at once show each message once.",

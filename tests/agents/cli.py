@@ -42,6 +42,10 @@ class Place(NamedTuple):
         return self.write(path, old | dict(content))
 
 
+def _nothing(place: Place) -> dict[str, str]:
+    return {}
+
+
 def _no_hooks(place: Place, commands: Mapping[str, str]) -> None:
     raise NotImplementedError("this agent runs no hooks")
 
@@ -92,3 +96,7 @@ class Cli(NamedTuple):
     """The programs of the machine without which that sandbox does not run."""
     compact: str = "/compact"
     clear: str = "/clear"
+    hurry: Callable[[Place], dict[str, str]] = _nothing
+    """Lets it give up a refused request as soon as its settings allow; the variables for that."""
+    free: tuple[str, ...] = ()
+    """The arguments with which it runs tools in a terminal and asks nothing."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.agents.clis import CLIS
 from tests.agents.desk import COUNTED, NOTED, Desk
@@ -116,3 +117,14 @@ def pytest_report_header() -> str:
     there = [name for name in CLIS if name not in absent]
     missing = f"; ABSENT, so not tested: {', '.join(absent)} (make agents)" if absent else ""
     return f"agents in {os.path.normpath(_CACHE)}: {', '.join(there) or 'none'}{missing}"
+
+
+class _ByAgent(LoadScopeScheduling):
+    """Cells of one CLI and mode run on one worker, one after another: they share its start."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.rpartition("-")[0] if nodeid.endswith("]") else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByAgent:
+    return _ByAgent(config, log)

@@ -106,9 +106,13 @@ class Desk:
 
     # mail
 
-    def send(self, text: str = "", to: str = NAME, **more: Any) -> Posted:
-        mark = f"MAIL-{self._number:02}-{os.urandom(3).hex()}"
+    def mark(self) -> str:
+        """A text that no other message has."""
         self._number += 1
+        return f"MAIL-{self._number - 1:02}-{os.urandom(3).hex()}"
+
+    def send(self, text: str = "", to: str = NAME, mark: str = "", **more: Any) -> Posted:
+        mark = mark or self.mark()
         at = time.time()
         sent: Sent = self.room.send(to, f"{mark} {text}".strip(), sender=ANA, **more)
         return Posted(mark, sent.id, at)
@@ -122,9 +126,9 @@ class Desk:
         """Let `TOOL` end."""
         self.rig.place.write(os.path.join(self.rig.place.project, f"sent{number}"), "")
 
-    def post(self) -> Posted:
+    def post(self, mark: str = "") -> Posted:
         """As `send`, by the command line of the agent's own user, who has its CLI on the PATH."""
-        mark, at = f"MAIL-{os.urandom(4).hex()}", time.time()
+        mark, at = mark or self.mark(), time.time()
         done = postroom_in(self.rig, "send", NAME, mark, "--as", ANA, "--json", **self.env)
         assert done.returncode == 0, done
         return Posted(mark, json.loads(done.stdout)["id"], at)

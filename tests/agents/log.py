@@ -1,24 +1,35 @@
-"""What the model was asked: one request a line, read back by those who assert on it."""
+"""What the model was asked, and what became of each request: a line for each, for those who assert."""
 
+import contextlib
+import itertools
 import json
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
+
+from tests.agents.fault import Fault, Order, give
 
 PAUSE = 0.05  # seconds between two looks at what gives no signal
 BOUND = 60.0
+
+# The model answered it whole; refused it by a status; hung up before a byte of an answer, or in the middle of
+# it; or the client hung up first. Empty: it is still open.
+Outcome = Literal["", "answered", "refused", "cut", "broken", "left"]
 
 
 class Request:
     """One request, and when it arrived (seconds since the epoch)."""
 
-    def __init__(self, time: float, path: str, body: dict[str, Any]) -> None:
+    def __init__(self, time: float, path: str, body: dict[str, Any], number: int = 0) -> None:
         self.time = time
         self.path = path
         self.body = body
+        self.number = number
+        self.outcome: Outcome = ""
+        self.ended = 0.0  # when it came to its outcome
 
     @property
     def has_tools(self) -> bool:
@@ -42,6 +53,7 @@ class Log:
         self._read: list[Request] = []
         self._end = 0  # of what was read, in bytes
         self._guard = threading.Lock()
+        self._orders = itertools.count(1)
 
     def requests(self) -> list[Request]:
         """All requests so far, in order of arrival."""
@@ -58,8 +70,15 @@ class Log:
             for line in file:
                 if not line.endswith(b"\n"):
                     break  # the rest of it is still to come
-                self._read.append(Request(**json.loads(line)))
+                self._take(json.loads(line))
                 self._end += len(line)
+
+    def _take(self, line: dict[str, Any]) -> None:
+        if "outcome" not in line:
+            self._read.append(Request(**line))
+            return
+        request = next(each for each in reversed(self._read) if each.number == line["number"])
+        request.outcome, request.ended = line["outcome"], line["time"]
 
     def conversation(self, about: str = "") -> list[Request]:
         """The requests that declare tools, and have `about` in their text."""
@@ -80,6 +99,27 @@ class Log:
     def arrival(self, marker: str) -> float | None:
         """When a text first stood in any request of a conversation."""
         return next((request.time for request in self.conversation(marker)), None)
+
+    def answered(self, marker: str) -> list[Request]:
+        """The requests with a text that the model answered, whole or in part: only they show that it read."""
+        return [
+            request
+            for request in self.requests()
+            if marker in request.text and request.outcome in ("answered", "broken")
+        ]
+
+    @contextlib.contextmanager
+    def fault(self, fault: Fault, about: str = "", times: int | None = None) -> Iterator[None]:
+        """Let requests be met by a fault: those with a text, so many of them; after the block none is."""
+        give(self.path, Order(next(self._orders), fault, about, times))
+        try:
+            yield
+        finally:
+            self.answer()
+
+    def answer(self) -> None:
+        """Let the model answer again."""
+        give(self.path, None)
 
     def wait(self, marker: str, bound: float = BOUND) -> float:
         """Wait until a text arrives; when it did."""

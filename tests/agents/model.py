@@ -1,8 +1,8 @@
 """A model that plays scripts: an HTTP server on loopback for agents that are to work without a network.
 
 It speaks Anthropic Messages, OpenAI Responses and chat completions, and Gemini, whole or streamed; `script`
-says what it answers, `log` what it was asked. `Model` runs it in a thread, `ModelProcess` as a
-child, which may be in a network namespace of its own:
+says what it answers, `fault` when it does not, `log` what it was asked. `Model` runs it in a thread,
+`ModelProcess` as a child, which may be in a network namespace of its own:
 
     python -m tests.agents.model --port 8787 --log requests.jsonl
 """
@@ -10,6 +10,7 @@ child, which may be in a network namespace of its own:
 import argparse
 import fcntl
 import gzip
+import itertools
 import json
 import os
 import select
@@ -28,7 +29,8 @@ from typing import Any, Self
 from urllib.parse import urlparse
 
 from tests.agents.dialects import anthropic, chat, gemini, responses
-from tests.agents.log import BOUND, Log
+from tests.agents.fault import Fault, Orders
+from tests.agents.log import BOUND, PAUSE, Log, Outcome
 from tests.agents.script import reply
 from tests.process import ROOT
 
@@ -45,12 +47,23 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, port: int, log: str) -> None:
         super().__init__((HOST, port), _Handler)
         self.stopping = threading.Event()
+        self.orders = Orders(log)
         self._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._numbers = itertools.count(1)
 
-    def record(self, path: str, body: dict[str, Any]) -> None:
+    def record(self, path: str, body: dict[str, Any]) -> int:
+        """Note a request; its number."""
+        number = next(self._numbers)
+        self._note(path=path, body=body, number=number)
+        return number
+
+    def ended(self, number: int, outcome: Outcome) -> None:
+        """Note what became of it."""
+        self._note(number=number, outcome=outcome)
+
+    def _note(self, **what: Any) -> None:
         """One line, in one write, so that lines of parallel requests do not mix."""
-        line = json.dumps({"time": time.time(), "path": path, "body": body}) + "\n"
-        os.write(self._log, line.encode())
+        os.write(self._log, (json.dumps({"time": time.time(), **what}) + "\n").encode())
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), ConnectionError):  # an agent may hang up; its turn was interrupted
@@ -87,24 +100,97 @@ class _Handler(BaseHTTPRequestHandler):
         dialect = _dialect(path)
         if dialect is None:
             return self._answer({}, 404)
-        self.server.record(path, body)
-        return self._play(dialect, body, streamed=bool(body.get("stream")) or ":stream" in path)
+        return self._meet(dialect, path, body)
 
-    def _play(self, dialect: ModuleType, body: dict[str, Any], *, streamed: bool) -> None:
+    def _meet(self, dialect: ModuleType, path: str, body: dict[str, Any]) -> None:
+        """Answer, or do what the test wants in place of it; what became of the request is logged."""
+        number = self.server.record(path, body)
+        outcome: Outcome = "left"  # for whom an answer cannot be written any more
+        try:
+            is_streamed = bool(body.get("stream")) or ":stream" in path
+            fault = self.server.orders.fault(body)
+            if fault is not None and fault.kind in ("hold", "stall"):
+                if not self._hold():
+                    self.close_connection = True
+                    return
+                fault = None if fault.kind == "hold" else Fault("cut")
+            if fault is None or fault.kind == "break":
+                is_whole = self._play(dialect, body, streamed=is_streamed, breaks=fault is not None)
+                outcome = "answered" if is_whole else "broken" if fault is not None else "left"
+            elif fault.kind == "refuse":
+                self._refuse(dialect, fault)
+                outcome = "refused"
+            else:
+                self._hang_up()
+                outcome = "cut"
+        finally:
+            self.server.ended(number, outcome)
+
+    def _hold(self) -> bool:
+        """Wait until there is no order to hold any more; whether the client is still there then."""
+        while self.server.orders.stands():
+            if self._is_left() or self.server.stopping.wait(PAUSE):
+                return False
+        return not self._is_left()
+
+    def _is_left(self) -> bool:
+        """Whether the client has hung up."""
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        try:
+            return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return True
+
+    def _refuse(self, dialect: ModuleType, fault: Fault) -> None:
+        words = f"The scripted model refuses this request with {fault.status}."
+        more = {} if fault.retry_after is None else {"Retry-After": str(fault.retry_after)}
+        self._answer(dialect.error(fault.status, words), fault.status, **more)
+
+    def _hang_up(self) -> None:
+        """End the connection at once, with a reset: what was not sent yet never will be."""
+        self.close_connection = True
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    def _play(self, dialect: ModuleType, body: dict[str, Any], *, streamed: bool, breaks: bool) -> bool:
+        """Answer as the script wants; whether the whole answer was written to a client that was there."""
         answer = reply(dialect.read(body))
-        self.server.stopping.wait(max(answer.delay, _LEAST))
+        if not self._wait(max(answer.delay, _LEAST)):
+            self.close_connection = True
+            return False
         document = dialect.document(body, answer.acts)
         if not streamed:
-            return self._answer(document)
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.close_connection = True
-        for name, data in dialect.stream(document):
+            if breaks:
+                data = json.dumps(document).encode()
+                self._begin("application/json", len(data))
+                self.wfile.write(data[: len(data) // 2])
+                return False
+            self._answer(document)
+            return True
+        self._begin("text/event-stream")
+        events = list(dialect.stream(document))
+        for name, data in events[: max(1, len(events) // 2)] if breaks else events:
             text = data if isinstance(data, str) else json.dumps(data)
             self.wfile.write((f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode())
-        return None
+        return not breaks
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait as long as the script wants; whether the client is still there then."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if self.server.stopping.wait(min(left, PAUSE)):
+                return False
+            if self._is_left():
+                return False
+        return True
+
+    def _begin(self, kind: str, size: int | None = None) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Connection", "close")
+        if size is not None:
+            self.send_header("Content-Length", str(size))
+        self.end_headers()
+        self.close_connection = True
 
     def _read(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
@@ -127,11 +213,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
         return b"".join(chunks)
 
-    def _answer(self, document: dict[str, Any], status: int = 200) -> None:
+    def _answer(self, document: dict[str, Any], status: int = 200, **headers: str) -> None:
         data = json.dumps(document).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data)

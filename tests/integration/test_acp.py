@@ -78,22 +78,22 @@ def begin(tmp_path: os.PathLike[str]) -> Iterator[Begin]:
 
 @pytest.mark.promise("turn-receipt")
 @pytest.mark.parametrize(
-    ("script", "end", "proves"),
+    ("script", "end", "known"),
     [
-        ("hello", "end_turn", True),
-        ("[[refuse]]", "refusal", False),
-        ("[[fail]]", "error", False),
-        ("[[tool]] [[fail]]", "error", False),
+        ("hello", "end_turn", (True, False, False)),
+        ("[[refuse]]", "refusal", (False, True, False)),
+        ("[[fail]]", "error", (False, False, True)),
+        ("[[tool]] [[fail]]", "error", (True, False, True)),
     ],
 )
 def test_how_a_turn_ends_says_whether_the_model_had_the_text(
-    begin: Begin, script: str, end: str, proves: bool
+    begin: Begin, script: str, end: str, known: tuple[bool, bool, bool]
 ):
     agent = begin()
     agent.prompt(script)
     over = agent.end()
     assert json.loads(over.text) == {"turn": end}
-    assert (over.proves, bool(over.doubts)) == (Evidence.RUNTIME_ACK if proves else None, not proves)
+    assert (over.proves is Evidence.RUNTIME_ACK, bool(over.doubts), bool(over.refused)) == known
     assert agent.bridge.observe().doing is Doing.IDLE
 
 

@@ -68,6 +68,9 @@ class Child:
     def doubts(self) -> list[str]:
         return [heard.doubts for heard in self.receive() if heard.doubts]
 
+    def refusals(self) -> list[str]:
+        return [heard.refused for heard in self.receive() if heard.refused]
+
     def questions(self) -> list[Any]:
         return [heard.asks for heard in self.receive() if heard.asks]
 
@@ -123,9 +126,10 @@ def test_a_text_that_is_nowhere_is_given_up_and_said_to_be_in_doubt(
 
 def test_a_turn_that_fails_proves_nothing_and_that_is_said(child: Child):
     assert child.deliver("[[fail]]") == (Result.HANDED, "")
-    until(child.doubts)
+    until(child.refusals)
     assert child.proofs() == []
-    assert "turn" in child.doubts()[0]
+    assert child.doubts() == []
+    assert "turn" in child.refusals()[0]
 
 
 def test_a_turn_that_is_stopped_proves_nothing_and_that_is_said(child: Child):
@@ -285,9 +289,9 @@ def test_an_answer_proves_what_came_before_it_and_nothing_else():
         ([turn("inProgress", ours)], Fate.TAKEN),
         ([turn("inProgress", answer, ours)], Fate.TAKEN),
         ([turn("inProgress", ours, answer)], Fate.ANSWERED),
-        ([turn("completed", ours)], Fate.ANSWERED),
+        ([turn("completed", ours)], Fate.REFUSED),
         ([turn("interrupted", ours)], Fate.BROKEN),
-        ([turn("failed", theirs, answer, ours)], Fate.BROKEN),
+        ([turn("failed", theirs, answer, ours)], Fate.REFUSED),
         ([turn("completed", theirs, answer), turn("interrupted", ours)], Fate.ANSWERED),
     ]
     for turns, fate in told:
@@ -306,7 +310,7 @@ def test_an_answer_of_opencode_proves_what_it_had_before_it_and_nothing_else():
         ([ours, said("msg_6", "assistant", parentID="msg_5")], Fate.TAKEN),
         ([ours, said("msg_6", "assistant", parentID="msg_5", **done)], Fate.ANSWERED),
         ([ours, after, said("msg_8", "assistant", parentID="msg_7", **done)], Fate.ANSWERED),
-        ([ours, said("msg_6", "assistant", parentID="msg_5", error={"name": "X"}, **done)], Fate.BROKEN),
+        ([ours, said("msg_6", "assistant", parentID="msg_5", error={"name": "X"}, **done)], Fate.REFUSED),
     ]
     for messages, fate in told:
         assert opencode.verdict(messages, "msg_5").fate is fate, messages

@@ -117,6 +117,40 @@ def test_a_prompt_of_qwen_proves_an_answer_only_if_it_came_after_tools() -> None
     assert qwen.read("Stop", {"session_id": "s"}).proves
 
 
+@pytest.mark.promise("hook-proof")
+def test_the_end_of_a_turn_of_gemini_without_an_answer_proves_nothing() -> None:
+    read = load("gemini").read
+    told = {"session_id": "s", "prompt": "go", "prompt_response": "Done."}
+    beat = read("AfterAgent", told)
+    assert (beat.proves, beat.failure) == (True, None)
+    failed = read("AfterAgent", told | {"prompt_response": "[no response text]"})
+    assert not failed.proves
+    assert failed.failure is not None
+    goes_on = "[System: You successfully executed a tool but returned an empty response.]"
+    assert read("BeforeAgent", {"session_id": "s", "prompt": goes_on}).prompt == "", "nobody has typed that"
+
+
+@pytest.mark.promise("hook-proof")
+def test_the_end_of_a_turn_of_goose_without_an_answer_proves_nothing() -> None:
+    read = load("goose").read
+    beat = read("Stop", {"session_id": "s", "last_assistant_message": "DONE"})
+    assert (beat.proves, beat.failure) == (True, None)
+    failed = read("Stop", {"session_id": "s", "matcher_context": None})
+    assert not failed.proves
+    assert failed.failure is not None
+
+
+@pytest.mark.promise("hook-proof")
+def test_a_turn_of_qwen_has_failed_unless_its_model_had_answered() -> None:
+    read = load("qwen").read
+    told = {"session_id": "s", "error": "rate_limit", "error_details": "429: too many"}
+    failure = read("StopFailure", told).failure
+    assert failure is not None
+    assert failure.words == "429: too many"
+    assert read("StopFailure", told | {"error": "loop_detected"}).failure is None
+    assert read("Stop", told).failure is None
+
+
 def test_gemini_tells_when_a_subagent_begins_and_when_it_ends() -> None:
     gemini, tool = load("gemini"), {"session_id": "s", "tool_name": "invoke_agent"}
     assert gemini.read("BeforeTool", tool).lends is True

@@ -63,6 +63,28 @@ def test_any_answer_after_it_proves_what_was_said_with_a_prompt(record: Record) 
     assert record.line(ANSWER).trace(after_tool=False) is Trace.SHOWN
 
 
+@pytest.mark.promise("hook-proof")
+def test_a_prompt_of_qwen_that_was_stopped_before_an_answer_is_proven_by_no_later_one(
+    tmp_path: os.PathLike[str],
+) -> None:
+    path = os.path.join(tmp_path, "chat.jsonl")
+
+    def trace(*lines: tuple[str, str]) -> Trace:
+        with open(path, "w", encoding="utf-8") as file:
+            for n, (kind, text) in enumerate(lines):
+                record = {"type": kind, "timestamp": iso(HANDED + n), "message": text}
+                file.write(json.dumps(record, separators=(",", ":")) + "\n")
+        return Conversation(path, load("qwen").marks).trace("nonce123", HANDED)
+
+    ours, answer, other = ("user", "%%nonce123 mail"), ("assistant", "yes"), ("user", "go on")
+    assert trace(ours) is Trace.THERE
+    assert trace(ours, other) is Trace.THERE
+    assert trace(ours, other, answer) is Trace.TAKEN_BACK
+    assert trace(ours, answer, other) is Trace.SHOWN
+    assert trace(ours, answer, other, answer) is Trace.SHOWN
+    assert trace(("tool_result", "%%nonce123 mail"), other, answer) is Trace.SHOWN, "it is kept"
+
+
 @pytest.mark.promise("hook-loss")
 def test_an_answer_without_it_tells_that_it_was_lost(record: Record) -> None:
     record.line(CALL)

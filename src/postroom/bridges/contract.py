@@ -112,6 +112,7 @@ class Heard(NamedTuple):
     stream: str = "output"  # or `error`, or `event` with one line of JSON
     proves: Evidence | None = None  # that all that was handed over before has been taken
     doubts: str = ""  # why nobody can tell any more what became of it
+    refused: str = ""  # why no model has answered it, and none will: its turn has ended by an error
     exit_code: int | None = None  # it has ended, with that; the negative number of a signal that ended it
     asks: Question | None = None
     asked: str = ""  # the id of a question that is over: answered here or there, or no longer of interest

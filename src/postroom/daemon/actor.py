@@ -35,7 +35,7 @@ from postroom.room import berth, glance, push, turn
 from postroom.room.glance import Glance
 from postroom.room.local import LocalRoom
 from postroom.room.pen import Pen
-from postroom.runtimes.contract import NUDGE
+from postroom.runtimes.contract import NUDGE, Failure
 from postroom.text import storable
 
 _BUDGET = 6_000  # characters of a text that is typed
@@ -388,6 +388,8 @@ class Actor:
         self._questions.hear(heard)  # first: its agent waits, whatever becomes of the rest
         if heard.proves is not None:
             push.prove(self._room, self.session, self._route, heard.proves)
+        if heard.refused:
+            push.refuse(self._room, self.session, self._route, Failure(heard.refused))
         if heard.doubts:
             self._doubt(heard.doubts)
         if heard.text:

@@ -214,7 +214,7 @@ class Visit:
         found = self._conversation.trace(
             nonce, handed_at, after_tool=point.kind is Kind.TOOL, wake=point.kind is Kind.WAKE
         )
-        if not point.recorded and found not in (Trace.SHOWN, Trace.FAILED):
+        if not point.recorded and found not in (Trace.SHOWN, Trace.FAILED, Trace.TAKEN_BACK):
             found = Trace.UNREADABLE
         self._traces[route, nonce] = found
         return found

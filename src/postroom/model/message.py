@@ -349,3 +349,4 @@ class AgentStatus(NamedTuple):
     held: int  # what waits until it is not to be left alone any more
     sessions: tuple[Any, ...] = ()  # those that have not ended, each a `postroom.model.presence.Sight`
     uncertain: int = 0  # of what waits: what was typed, and nobody can tell what became of it
+    refusal: Any = None  # a `postroom.model.refusal.Refusal`, while its API refuses its requests

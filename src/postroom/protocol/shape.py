@@ -85,7 +85,7 @@ SHAPES: dict[str, Json] = {
     "Status": document(
         {"id": TEXT, "project": MAYBE, "name": TEXT, "address": TEXT, "kind": TEXT, "role": TEXT,
          "capabilities": listed(TEXT), "description": TEXT, "supervisor_address": MAYBE, "waiting": NUMBER,
-         "held": NUMBER, "uncertain": NUMBER, "offered": NUMBER, "reach": TEXT, "listening": MAYBE,
+         "held": NUMBER, "refused": ANY, "uncertain": NUMBER, "offered": NUMBER, "reach": TEXT, "listening": MAYBE,
          "sessions": listed(_SESSION), "why": listed(ref("Held")), "stops": YES, "told_to_stop": YES,
          "bridge": ANY, "wishes": ANY},
     ),

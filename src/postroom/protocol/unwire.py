@@ -27,6 +27,7 @@ from postroom.model.message import (
 )
 from postroom.model.presence import Presence, Sight
 from postroom.model.query import Hit, Snippet
+from postroom.model.refusal import Refusal
 from postroom.model.tally import OfAgent, OfPair, Put, Saved, Spread, Stats
 
 if TYPE_CHECKING:
@@ -185,8 +186,13 @@ def manners(d: Document) -> Manners:
 def status(d: Document) -> AgentStatus:
     sights = tuple(sight(one, d) for one in d["sessions"])
     return AgentStatus(
-        agent(d), d["waiting"], d["offered"], d["reach"], d["listening"], d["held"], sights, d["uncertain"]
-    )
+        agent(d), d["waiting"], d["offered"], d["reach"], d["listening"], d["held"], sights, d["uncertain"],
+        refusal(d["refused"]) if d.get("refused") else None,
+    )  # fmt: skip
+
+
+def refusal(d: Document) -> Refusal:
+    return Refusal("", d["reason"], d["words"], d["attempts"], _at(d["since"]), _at(d["at"]), _at(d["until"]))
 
 
 def sight(d: Document, of: Document) -> Sight:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from postroom.model.conversation import Gate, Thread, Topic
     from postroom.model.manners import Manners
     from postroom.model.presence import Sight
+    from postroom.model.refusal import Refusal
     from postroom.model.route import Route
 
 Document = dict[str, Any]
@@ -190,6 +191,14 @@ def agent(a: Agent) -> Document:
     }
 
 
+def refusal(r: "Refusal") -> Document:
+    """Whose API refuses its requests: since when, what its runtime told, and when the next one is tried."""
+    return {
+        "reason": r.reason, "words": r.words, "since": iso(r.since), "at": iso(r.at), "until": iso(r.until),
+        "attempts": r.tries,
+    }  # fmt: skip
+
+
 def status(s: AgentStatus, supervisor: str | None, now: int) -> Document:
     """Somebody, with the address of whoever stands above."""
     from postroom.model.manners import read  # noqa: PLC0415 - not on the mail path
@@ -200,6 +209,7 @@ def status(s: AgentStatus, supervisor: str | None, now: int) -> Document:
         "manners": manners(read(s.agent.manners), now) if s.agent.manners else None,
         "waiting": s.waiting,
         "held": s.held,
+        "refused": refusal(s.refusal) if s.refusal else None,
         "uncertain": s.uncertain,
         "offered": s.offered,
         "reach": s.reach,

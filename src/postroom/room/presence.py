@@ -11,6 +11,7 @@ from postroom.model.message import Agent, AgentStatus, Delivery
 from postroom.model.presence import Sight
 from postroom.room import directory
 from postroom.room.hand import REACHING
+from postroom.room.probe import scope_of
 from postroom.room.reach import reason, sights
 
 if TYPE_CHECKING:
@@ -41,7 +42,15 @@ def statuses(room: "LocalRoom", *, everyone: bool) -> list[AgentStatus]:
                 sessions = tuple(seen)
                 found.append(
                     AgentStatus(
-                        agent, waiting - shown, offered + shown, reach, holder, held, sessions, uncertain
+                        agent,
+                        waiting - shown,
+                        offered + shown,
+                        reach,
+                        holder,
+                        held,
+                        sessions,
+                        uncertain,
+                        tx.refusal(scope_of(agent.id)),
                     )
                 )
     return found

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from postroom.model.ladder import Evidence, Outcome, Reason
 from postroom.model.message import Agent, Mail, Session
 from postroom.protocol.frame import SMALLEST
-from postroom.room import turn
+from postroom.room import sweep, turn
+from postroom.room.probe import scope_of
 from postroom.room.session import context
 from postroom.room.settle import see
 from postroom.room.sweep import give_back, still
@@ -18,6 +19,7 @@ from postroom.room.unit import Unit
 
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
+    from postroom.runtimes.contract import Failure
     from postroom.store.contract import ReadTx, WriteTx
 
 PAGE = 500  # messages that the store gives at a time
@@ -61,6 +63,10 @@ def prove(room: "LocalRoom", session: Session, route: str, evidence: Evidence) -
     with Unit(room, prompt=False) as tx:
         for mail in _handed(tx, session, route):
             see(tx, mail, evidence=evidence)
+        if evidence is Evidence.RUNTIME_ACK and tx.refusal(scope_of(session.agent)) is not None:
+            from postroom.room.refusal import answered  # noqa: PLC0415 - rarely
+
+            answered(tx, session.agent, tx.now)  # a turn of anybody's
 
 
 def give_up(room: "LocalRoom", offering: turn.Offering, reason: Reason | None = None) -> None:
@@ -68,6 +74,16 @@ def give_up(room: "LocalRoom", offering: turn.Offering, reason: Reason | None = 
     with Unit(room, prompt=False) as tx:
         for mail in still(tx, offering.mails):
             give_back(tx, mail, room.settings, Outcome.REFUSED, reason)
+
+
+def refuse(room: "LocalRoom", session: Session, route: str, failure: "Failure") -> None:
+    """No model has answered what an agent was handed by a route: it waits for the next attempt."""
+    from postroom.room.refusal import refused  # noqa: PLC0415 - rarely
+
+    with Unit(room, prompt=False) as tx:
+        refused(tx, session.agent, failure)
+        for mail in _handed(tx, session, route):
+            sweep.refuse(tx, mail, room.settings)
 
 
 def doubt(room: "LocalRoom", session: Session, route: str) -> int:

@@ -30,6 +30,7 @@ class Trace(Enum):
     UNREADABLE = 5  # nobody keeps it, or not so that it can be searched
     QUEUED = 6  # it waits in the runtime's queue for the turn to end
     FAILED = 7  # the turn has ended since because no model answered
+    TAKEN_BACK = 8  # it was in a prompt that was stopped unanswered, and is in no request since
 
 
 class _Line(NamedTuple):
@@ -40,6 +41,7 @@ class _Line(NamedTuple):
     ours: bytes = b""  # the line itself, if a frame may be in it as the model was given it
     failure: Failure | None = None
     failed_at: str = ""
+    is_prompt: bool = False
 
 
 _ANEW = _Line(ours=_REPLACED)
@@ -61,6 +63,7 @@ class Conversation:
         self._result = marks.result.encode()
         self._noise = [text.encode() for text in marks.noise]
         self._failure = marks.failure.encode()
+        self._prompt = marks.prompt.encode()
         self._is_kept = bool(path and marks.reply)
         self._unread = _in_force(_backwards(path, until), marks)
         self._read: list[_Line] = []
@@ -90,7 +93,7 @@ class Conversation:
 
         mark, queue, handed = mark_of(nonce).encode(), self._marks.queue.encode(), iso(handed_at) or ""
         late = (iso(handed_at + _TO_QUEUE) or "") if wake else handed
-        spoken = answered = lacks = failed = is_replaced = has_lacked = False
+        spoken = answered = lacks = failed = is_replaced = has_lacked = is_followed = False
         for line in self._lines():
             if line is _ANEW:  # an answer after it was not made from what was before it
                 is_replaced, has_lacked = True, has_lacked or (answered and lacks)
@@ -107,9 +110,12 @@ class Conversation:
             elif mark in line.ours:
                 if queue and queue in line.ours:
                     return Trace.QUEUED
+                if is_followed and spoken and line.is_prompt:
+                    return Trace.TAKEN_BACK
                 if answered or not is_replaced:
                     return Trace.SHOWN if answered else Trace.FAILED if failed else Trace.THERE
                 break
+            is_followed = (is_followed or line.is_prompt) and not line.at
         if has_lacked or answered:
             return Trace.LACKING if has_lacked or lacks else Trace.UNDECIDED
         return Trace.FAILED if failed else Trace.UNDECIDED
@@ -159,9 +165,10 @@ class Conversation:
         is_result = bool(self._result) and self._result in text
         may_fail = bool(self._failure) and self._failure in text
         is_ours = _MARK in text and not any(one in text for one in self._noise)
-        if not (replies or is_result or is_ours or may_fail):
+        is_prompt = bool(self._prompt) and self._prompt in text
+        if not (replies or is_result or is_ours or may_fail or is_prompt):
             return None
-        line = _Line("", is_result, text if is_ours else b"")
+        line = _Line("", is_result, text if is_ours else b"", is_prompt=is_prompt)
         return self._told(line, text, replies, may_fail=may_fail) if replies or may_fail else line
 
     def _told(self, line: _Line, text: bytes, replies: list[bytes], *, may_fail: bool) -> _Line:

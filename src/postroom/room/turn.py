@@ -92,6 +92,8 @@ def prove(room: "Premises", tx: "WriteTx", session: Session, proof: Proof) -> No
         trace = _trace(mail, proof)
         if trace is Trace.SHOWN:
             see(tx, mail, evidence=Evidence.TRANSCRIPT)
+        elif trace is Trace.TAKEN_BACK:
+            give_back(tx, mail, room.settings)
         elif trace is Trace.LACKING:
             if delivery.route in proof.certain:
                 give_back(tx, mail, room.settings, Outcome.LOST)

@@ -15,6 +15,7 @@ class Acp(NamedTuple):
     also: tuple[str, ...] = ()  # others that do
     adapter: str = ""  # the program that speaks it instead
     package: str = ""  # in which that comes, by npm
+    failed: str = ""  # a pattern of what it says itself at the end of a turn that no model answered
 
     def missing(self, command: Sequence[str]) -> list[str]:
         """What a command must have, too."""

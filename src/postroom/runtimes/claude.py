@@ -237,6 +237,8 @@ def _meaning(line: Json) -> "Meaning":
             return Meaning(Sign.TAKEN, text(line, "uuid"))
         case "assistant" if not line.get("parent_tool_use_id") and message.get("model") != _NO_MODEL:
             return Meaning(Sign.ANSWERED, text(message, "id"), _shown(message))
+        case "result" if line.get("is_error") and line.get("subtype") == "success":  # so it tells of its API
+            return Meaning(Sign.FAILED, words=text(line, "result") or "its turn ended in an error")
         case "result":
             return Meaning(Sign.ENDED)
         case _:

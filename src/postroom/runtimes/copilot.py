@@ -7,6 +7,9 @@ of a hook that died it is dropped. SessionStart and the first UserPromptSubmit c
 compaction there is PreCompact, and nothing after it. Inside a
 subagent the session's id is the subagent's own, and there is a Stop of its own.
 
+When a turn ends in an error, no Stop comes; its record has `session.error`. (It runs ErrorOccurred for each
+error, also for those after which it asks again.)
+
 An idle session is woken by an extension, `copilot.js` beside this module, which watches the ring file. It
 runs below the session's process, and so finds by that whose session it is.
 """
@@ -123,7 +126,8 @@ def profile() -> "Profile":
 def acp() -> "Acp":
     from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
 
-    return Acp("--acp")
+    retries = r"(?:Info: [^.]*\. Retrying\.\.\.)*"
+    return Acp("--acp", failed=rf"{retries}Error: (?:Failed to get response from |[45]\d\d )")
 
 
 def wiring() -> "Wiring":

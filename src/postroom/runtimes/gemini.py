@@ -15,12 +15,15 @@ compresses by itself is not noticed.
 
 A line of its transcript can replace all lines before it (`{"$set":{"messages":[…]}}`): when it restores a
 history, compresses one, or takes back a prompt whose request failed.
+
+AfterAgent also comes when a request was refused: it then has a text of its own in place of an answer. After
+a tool it goes on by itself, once or twice, with a prompt of its own.
 """
 
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime
+from postroom.runtimes.contract import Beat, Failure, Kind, Marks, Point, Runtime, text
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
@@ -32,12 +35,19 @@ if TYPE_CHECKING:
 _ANSWERED = ("AfterAgent",)
 _SUBAGENT = "invoke_agent"  # the tool that runs one
 _DEAF = ("clear", "resume")  # starts at which what a hook says is lost
+_NO_ANSWER = "[no response text]"
+_NOT_TYPED = "[System: "
 
 
 def read(event: str, stdin: Json) -> Beat:
     lends = event == "BeforeTool" if stdin.get("tool_name") == _SUBAGENT else None
     found = beat(event, stdin)
-    return found._replace(lends=lends, heard=found.source not in _DEAF)
+    found = found._replace(lends=lends, heard=found.source not in _DEAF)
+    if found.prompt.startswith(_NOT_TYPED):
+        found = found._replace(prompt="")
+    if event == "AfterAgent" and text(stdin, "prompt_response") == _NO_ANSWER:
+        return found._replace(proves=False, failure=Failure("Gemini CLI got no answer from its model."))
+    return found
 
 
 def tools(record: Json) -> "list[ToolFact]":
@@ -87,7 +97,7 @@ def profile() -> "Profile":
     from postroom.runtimes.screen import PICKS, Composer, Dialog, Fold, Look, Most, Profile  # noqa: PLC0415 - for terminals
 
     composer = Composer(
-        r" > ",
+        r" [>*] ",  # the second where it asks nothing (`--yolo`)
         more=r"   ",
         above=r"▄{20,}",
         below=r"▀{20,}",

@@ -1,7 +1,8 @@
 """goose (1.52.0): of what its hooks print, it passes on only the reason why a turn must not end.
 
 So mail is shown at the end of a turn, and proven by the next end. It calls that a policy that must be
-addressed; what the frame says of whose words they are stands there, too.
+addressed; what the frame says of whose words they are stands there, too. Stop also comes when no model has
+answered: it then has no last message.
 
 The file that it reads into each prompt (GOOSE_MOIM_MESSAGE_FILE) is named by the environment and so, as a
 rule, the same for all sessions of a user: mail for one would be shown to whichever prompts next.
@@ -10,7 +11,7 @@ rule, the same for all sessions of a user: mail for one would be shown to whiche
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Point, Runtime, Said, Words, text
+from postroom.runtimes.contract import Beat, Failure, Kind, Point, Runtime, Said, Words, text
 from postroom.runtimes.shape import beat, context
 
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def read(event: str, stdin: Json) -> Beat:
-    return beat(event, stdin)._replace(cwd=text(stdin, "working_dir"), prompt=text(stdin, "message"))
+    found = beat(event, stdin)._replace(cwd=text(stdin, "working_dir"), prompt=text(stdin, "message"))
+    if event == "Stop" and not text(stdin, "last_assistant_message"):
+        return found._replace(proves=False, failure=Failure("goose got no answer from its model."))
+    return found
 
 
 def say(point: Point, words: Words) -> Said:
@@ -65,7 +69,7 @@ def profile() -> "Profile":
 def acp() -> "Acp":
     from postroom.runtimes.acp import Acp  # noqa: PLC0415 - hooks do without it
 
-    return Acp("acp")
+    return Acp("acp", failed=r"(?:Ran into this|Network) error: ")
 
 
 def wiring() -> "Wiring":

@@ -3,7 +3,11 @@
 UserPromptSubmit also comes, with an empty prompt, once after all tools of an answer: then, and only then, it
 implies that the model has answered since the one before. Its transcript has what was said after a tool or
 with a prompt that somebody typed, and nothing of the rest. What is said when a subagent begins is not
-passed on.
+passed on. A prompt that is stopped before an answer is a draft again, and in no request since; the transcript
+keeps it.
+
+After an error of the API it runs StopFailure in a terminal; without one it ends, and runs no hook. Its
+transcript has each refused request as `qwen-code.api_error`, also those that it makes again.
 
 An idle one is woken through the file that it was started with (`--input-file`), if it was.
 """
@@ -11,7 +15,7 @@ An idle one is woken through the file that it was started with (`--input-file`),
 from typing import TYPE_CHECKING
 
 from postroom.model.message import Json
-from postroom.runtimes.contract import Beat, Kind, Marks, Point, Runtime, Wake
+from postroom.runtimes.contract import Beat, Failure, Kind, Marks, Point, Runtime, Wake, text
 from postroom.runtimes.shape import beat, context
 from postroom.text import encode
 
@@ -23,14 +27,31 @@ if TYPE_CHECKING:
     from postroom.runtimes.wiring import Edit, Place, Read, Wiring
 
 _INPUT = "--input-file"
+_ANSWERED = ("loop_detected", "max_output_tokens")  # by its model, before the turn was ended
+_ERROR = "qwen-code.api_error"
 
 
 def read(event: str, stdin: Json) -> Beat:
     found = beat(event, stdin)
-    return found._replace(proves=not found.prompt, rests=found.source == "compact")
+    failure = _failure(stdin) if event == "StopFailure" else None
+    return found._replace(proves=not found.prompt, failure=failure, rests=found.source == "compact")
 
 
-def call(sleeper: "Sleeper", text: str) -> "Call | None":
+def _failure(stdin: Json) -> Failure | None:
+    if stdin.get("error") in _ANSWERED:
+        return None
+    return Failure(text(stdin, "last_assistant_message", "error_details", "error"))
+
+
+def failed(record: Json) -> Failure | None:
+    told: Json = record.get("systemPayload") or {}
+    event: Json = told.get("uiEvent") or {}
+    if event.get("event.name") != _ERROR:
+        return None
+    return Failure(text(event, "error_message"))
+
+
+def call(sleeper: "Sleeper", words: str) -> "Call | None":
     """A line for the file it reads; none if it was started without one."""
     from postroom.runtimes.process import Call  # noqa: PLC0415 - for wakers
 
@@ -38,7 +59,7 @@ def call(sleeper: "Sleeper", text: str) -> "Call | None":
         name, equals, value = word.partition("=")
         if name == _INPUT:
             path = value if equals else "".join(sleeper.command[n + 1 : n + 2])
-            line = encode({"type": "submit", "text": text}) + "\n"
+            line = encode({"type": "submit", "text": words}) + "\n"
             return Call([], {}, path if path.startswith("/") else f"{sleeper.cwd}/{path}", line)
     return None
 
@@ -68,6 +89,7 @@ RUNTIME = Runtime(
         Point("UserPromptSubmit", Kind.PROMPT, ("UserPromptSubmit", "Stop"), recorded=False),
         Point("PostToolUse", Kind.TOOL, ("Stop", "SubagentStop")),
         Point("Stop", Kind.STOP, ("UserPromptSubmit", "Stop"), recorded=False),
+        Point("StopFailure", Kind.FAILURE),
         Point("SubagentStart", Kind.CHILD),
         Point("SubagentStop", Kind.CHILD_STOP),
         Point("PermissionRequest", Kind.PERMISSION),
@@ -78,7 +100,9 @@ RUNTIME = Runtime(
     key="${QWEN_CODE_SESSION_ID:-p$PPID}",
     session_env="QWEN_CODE_SESSION_ID",
     signs=("QWEN_CODE",),
-    marks=Marks(reply='"type":"assistant"'),
+    marks=Marks(
+        reply='"type":"assistant"', prompt='"type":"user"', failure=f'"{_ERROR}"', failed=failed, retries=True
+    ),
     tools=tools,
     wake=Wake.CALL,
     call=call,

@@ -18,6 +18,7 @@ class Sign(StrEnum):
     TAKEN = "taken"  # a text, by its id: it stands in what the model is asked next
     ANSWERED = "answered"  # by the model itself, by the id of its answer
     ENDED = "ended"  # a turn
+    FAILED = "failed"  # a turn, by an error of the API: no model has answered since
     ASKS = "asks"  # a person, by the id of the question
     ASKS_NO_MORE = "asks_no_more"
     STOPPED = "stopped"  # that it was told to stop, by the id of that

@@ -29,6 +29,10 @@ def wire(place: Place, commands: Mapping[str, str]) -> None:
     place.merge(".claude/settings.json", {"hooks": hooks})
 
 
+def hurry(place: Place) -> dict[str, str]:
+    return {"CLAUDE_CODE_MAX_RETRIES": "0"}
+
+
 _SUBAGENT = {
     "description": "look",
     "subagent_type": "general-purpose",
@@ -49,6 +53,8 @@ CLI = Cli(
     resume=lambda prompt: ["--continue", "-p", prompt, *_ALLOWED],
     fork=lambda session, prompt: ["--resume", session, "--fork-session", "-p", prompt, *_ALLOWED],
     interactive=("--permission-mode", "default"),
+    hurry=hurry,
+    free=("--allowedTools", "Bash"),
     prompt=r"(?m)^\u276f",
     busy=r"esc to interrupt",
     asks=r"Do you want to",

@@ -32,6 +32,15 @@ def env(place: Place) -> dict[str, str]:
     return {"SCRIPTED_KEY": "dummy"}
 
 
+def hurry(place: Place) -> dict[str, str]:
+    path = os.path.join(place.home, ".codex/config.toml")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    fewer = 'wire_api = "responses"\nrequest_max_retries = 0\nstream_max_retries = 0\n'
+    place.write(".codex/config.toml", text.replace('wire_api = "responses"\n', fewer))
+    return {}
+
+
 def wire(place: Place, commands: Mapping[str, str]) -> None:
     hooks = {
         event: [{"hooks": [{"type": "command", "command": command}]}] for event, command in commands.items()
@@ -62,6 +71,8 @@ CLI = Cli(
     seed=seed,
     env=env,
     headless=lambda prompt: [*_EXEC, prompt],
+    hurry=hurry,
+    free=("-a", "never", "-s", "danger-full-access"),
     prompt=r"(?m)^\u203a ",
     busy=r"esc to interrupt",
     asks=r"Would you like to|Allow command|enter select",

@@ -33,6 +33,7 @@ CLI = Cli(
     headless=lambda prompt: ["--allow-all-tools", "-p", prompt],
     resume=lambda prompt: ["--allow-all-tools", "--continue", "-p", prompt],
     wakeable=("--experimental",),
+    free=("--allow-all-tools",),
     prompt=r"(?m)^\u276f",
     busy=r"(?i)esc to cancel|esc to interrupt|Working\b.* esc esc ",
     asks=r"Do you want to",

@@ -18,6 +18,12 @@ def env(place: Place) -> dict[str, str]:
     return {"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": place.url}
 
 
+def hurry(place: Place) -> dict[str, str]:
+    general = {"enableAutoUpdate": False, "enableAutoUpdateNotification": False, "maxAttempts": 1}
+    place.merge(SETTINGS, {"general": general})
+    return {}
+
+
 def wire(place: Place, commands: Mapping[str, str]) -> None:
     hooks = {
         event: [{"hooks": [{"type": "command", "command": command, "timeout": 60000}]}]
@@ -35,6 +41,8 @@ CLI = Cli(
     headless=lambda prompt: [*_YOLO, "-p", prompt],
     resume=lambda prompt: [*_YOLO, "--resume", "latest", "-p", prompt],
     interactive=("-m", "gemini-2.5-pro"),
+    hurry=hurry,
+    free=("--approval-mode", "yolo"),
     prompt=r"(?s)(Gemini CLI v|✦ ).*Type your message",  # the prompt alone is there before it can be used
     busy=r"esc to cancel",
     asks=r"Allow execution|Apply this change|Do you want to proceed",

@@ -17,6 +17,10 @@ def env(place: Place) -> dict[str, str]:
     }
 
 
+def hurry(place: Place) -> dict[str, str]:
+    return {"GOOSE_PROVIDER_SKIP_BACKOFF": "true"}
+
+
 def wire(place: Place, commands: Mapping[str, str]) -> None:
     hooks = {
         event: [{"hooks": [{"type": "command", "command": command}]}] for event, command in commands.items()
@@ -30,6 +34,7 @@ CLI = Cli(
     env=env,
     headless=lambda prompt: ["run", "-t", prompt],
     interactive=("session",),
+    hurry=hurry,
     prompt=r"(?m)^( O)?\s*(>|🪿)|Press Enter to send",
     asks=r"Are you sure",
     declines=("Down", "Down", "Enter"),  # Escape forgets the call, and the next prompt asks for it again

@@ -19,6 +19,12 @@ def env(place: Place) -> dict[str, str]:
     return {"OPENAI_API_KEY": "dummy", "OPENAI_BASE_URL": f"{place.url}/v1", "OPENAI_MODEL": "scripted-1"}
 
 
+def hurry(place: Place) -> dict[str, str]:
+    soon = {"maxRetries": 0, "retryInitialDelayMs": 100, "retryMaxDelayMs": 100}
+    place.merge(SETTINGS, {"model": {"generationConfig": soon}})
+    return {}
+
+
 def wire(place: Place, commands: Mapping[str, str]) -> None:
     hooks = {
         event: [{"hooks": [{"type": "command", "command": command, "timeout": 60000}]}]
@@ -40,6 +46,8 @@ CLI = Cli(
     headless=lambda prompt: ["--approval-mode", "yolo", "-p", prompt],
     resume=lambda prompt: ["--approval-mode", "yolo", "--continue", "-p", prompt],
     wakeable=("--input-file", INPUT),
+    hurry=hurry,
+    free=("--approval-mode", "yolo"),
     prompt=r"Type your message",
     busy=r"esc to cancel",
     asks=r"Allow execution|Apply this change|Do you want to proceed",

@@ -1,7 +1,7 @@
 """The wire formats in which agents ask a model. Each sibling reads a request and writes its answer.
 
-`read(body)` gives what was asked, `document(body, acts)` the whole answer, and `stream(document)` the same as
-server-sent events.
+`read(body)` gives what was asked, `document(body, acts)` the whole answer, `stream(document)` the same as
+server-sent events, and `error(status, words)` what is said in place of an answer.
 """
 
 import json

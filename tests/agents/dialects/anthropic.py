@@ -68,3 +68,14 @@ def _events(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     stop = {"stop_reason": document["stop_reason"], "stop_sequence": None}
     yield {"type": "message_delta", "delta": stop, "usage": {"output_tokens": 5}}
     yield {"type": "message_stop"}
+
+
+_ERRORS = {400: "invalid_request_error", 429: "rate_limit_error", 500: "api_error"}
+
+
+def error(status: int, words: str) -> dict[str, Any]:
+    return {
+        "type": "error",
+        "error": {"type": _ERRORS[status], "message": words},
+        "request_id": fresh("req_"),
+    }

@@ -52,3 +52,10 @@ def stream(document: dict[str, Any]) -> Iterator[Event]:
     yield chunk({}, choice["finish_reason"])
     yield None, base | {"choices": [], "usage": document["usage"]}
     yield None, "[DONE]"
+
+
+_ERRORS = {400: "invalid_request_error", 429: "rate_limit_exceeded", 500: "server_error"}
+
+
+def error(status: int, words: str) -> dict[str, Any]:
+    return {"error": {"message": words, "type": _ERRORS[status], "param": None, "code": _ERRORS[status]}}

@@ -56,3 +56,10 @@ def stream(document: dict[str, Any]) -> Iterator[Event]:
         rest = {"role": "model", "parts": [{"text": last["text"][-1]}]}
         document = document | {"candidates": [candidate | {"content": rest}]}
     yield None, document
+
+
+_ERRORS = {400: "INVALID_ARGUMENT", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL"}
+
+
+def error(status: int, words: str) -> dict[str, Any]:
+    return {"error": {"code": status, "message": words, "status": _ERRORS[status]}}

@@ -103,3 +103,10 @@ def _item_events(item: dict[str, Any], at: dict[str, Any]) -> Iterator[dict[str,
         yield at | {"type": "response.function_call_arguments.done", "arguments": item["arguments"]}
     else:
         yield added | {"item": begun}
+
+
+_ERRORS = {400: "invalid_request_error", 429: "rate_limit_exceeded", 500: "server_error"}
+
+
+def error(status: int, words: str) -> dict[str, Any]:
+    return {"error": {"message": words, "type": _ERRORS[status], "param": None, "code": _ERRORS[status]}}

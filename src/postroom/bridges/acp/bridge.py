@@ -1,11 +1,13 @@
 """A bridge to one agent that speaks ACP. One turn at a time: who begins a second one may end the first.
 
 A text is handed over when the request was written, and proven when its turn has ended with a reason that says
-that the model had it. What ends in another way is doubted; the death of the agent leaves it unproven. The end
-of its input or its output is the end of the agent: if it lives on, it is ended.
+that the model had it, and something came from the model in it. What ends by an error that nobody asked for,
+before a model has answered, is refused. What ends in another way is doubted; the death of the agent leaves it
+unproven. The end of its input or its output is the end of the agent: if it lives on, it is ended.
 """
 
 import asyncio
+import re
 import signal
 import time
 from collections import deque
@@ -59,6 +61,7 @@ from postroom.clock import wall
 from postroom.errors import BridgeError
 from postroom.model.ladder import Evidence
 from postroom.protocol.plain import one_line
+from postroom.runtimes.acp import of
 
 _OPENS = 60.0  # seconds for a session to be there
 _READY, _WRITE = 2.0, 5.0  # seconds in which it must have room for a byte, and have taken a request
@@ -71,7 +74,9 @@ _QUESTIONS = 64  # that may be open at once
 _OPTIONS = 16  # of one question: nobody chooses among more
 _SAID = 16  # lines of people's that may wait for the end of a turn
 _TITLE = 200  # characters of what a tool is called
+_BEGINNING = 2_000  # characters of its text that are kept to the end of a turn
 _HAD = ("end_turn", "max_tokens", "max_turn_requests")  # the model has answered
+_CUT = ("cancelled", "error")  # it has, if it has called a tool
 
 
 class _Open(NamedTuple):
@@ -97,6 +102,10 @@ class Acp:
         self._turns = 0  # begun
         self._turn = 0  # the number of the one that goes on; 0: none
         self._has_acted = False  # in this turn: only a model calls a tool
+        self._has_said = False  # in this turn anything
+        self._said = ""  # the beginning of that
+        self._failed = re.compile(way.failed) if (way := of(launch.runtime)) and way.failed else None
+        self._stopped = 0  # the number of the last one that a person has stopped
         self._last = "it has not been asked anything"
         self._written: Future[None] = Future()
         self._waits: deque[str] = deque(maxlen=_SAID)
@@ -192,8 +201,11 @@ class Acp:
             return
         match update:
             case AgentMessageChunk() | AgentThoughtChunk():
+                self._has_said = True
                 kind = "message" if isinstance(update, AgentMessageChunk) else "thought"
-                self._talk.add(kind, str(getattr(update.content, "text", "")))
+                text = str(getattr(update.content, "text", ""))
+                self._said = f"{self._said}{text}"[:_BEGINNING]
+                self._talk.add(kind, text)
             case ToolCallStart():
                 self._has_acted = True
                 call = self._calls.note(update)
@@ -259,31 +271,39 @@ class Acp:
         self._console.show(text.rstrip("\n"), "> ")
         try:
             answer = await self._wire.agent.prompt(self.session, [text_block(text)])
-            end, why = answer.stop_reason, ""
+            end, why, is_refused = answer.stop_reason, "", False
         except RequestError as exc:
             end, why = "error", f"its turn has ended in an error: {told(exc)}"
+            is_refused = self._stopped != number
         except ConnectionError as exc:
-            end, why = "gone", str(exc)
+            end, why, is_refused = "gone", str(exc), False
         except ValueError as exc:  # of the library, where an answer is not as it must be
             end, why = "error", one_line(f"its turn has ended, and nobody can tell how: {exc}", 300)
+            is_refused = False
         finally:
             if not written.done():
                 written.set_exception(ConnectionError("nobody took the request"))
         if end == "gone" and not self.is_gone:
             self._part(why)
         else:
-            self._end(number, end, why)
+            self._end(number, end, why, is_refused=is_refused)
 
-    def _end(self, number: int, end: str, why: str) -> None:
+    def _end(self, number: int, end: str, why: str, *, is_refused: bool = False) -> None:
         with self._changed:
             if not number or self._turn != number:
                 return
-            had = end in _HAD or (end == "cancelled" and self._has_acted)
+            is_failed = self._failed is not None and self._failed.match(self._said.lstrip())
+            if is_failed and end in _HAD and not self._has_acted:
+                end, why, is_refused = "error", one_line(self._said, _TITLE), True
+            if self._stopped == number and end in _HAD and not self._has_output():
+                end = "cancelled"  # some call that an end like any other
+            had = self._has_acted if end in _CUT else end in _HAD and self._has_output()
             self._last = why or f"its last turn has ended: {end}"
-            doubts = "" if had or end == "gone" else why or f"its turn has ended: {end}"
+            refused = why if is_refused else self._refusal(end)
+            doubts = "" if had or refused or end == "gone" else why or f"its turn has ended: {end}"
             if not self.is_gone:
                 self._close_questions()
-            self._talk.tell({"turn": end}, f"[{why or end}]", _judged(had, doubts))
+            self._talk.tell({"turn": end}, f"[{why or end}]", _judged(had, doubts, refused))
             self._turn = 0
             self._calls.clear()
             self._moved_at = time.monotonic()
@@ -291,13 +311,23 @@ class Acp:
             if self._waits and end != "gone":
                 self._begin(self._waits.popleft())
 
+    def _has_output(self) -> bool:
+        """Whether anything came in this turn that a model may have made."""
+        return self._has_acted or self._has_said
+
+    def _refusal(self, end: str) -> str:
+        """Why no model answered this turn, though it did not end in an error."""
+        return (
+            "its turn has ended, and no model had answered" if end in _HAD and not self._has_output() else ""
+        )
+
     # ------------------------------------------------------------------------------------------- its turns
 
     def _begin(self, text: str) -> "Future[None]":
         """Begin a turn; when the request was written. Guarded, and there must be none."""
         written = self._written = Future[None]()
         self._turns += 1
-        self._turn, self._has_acted = self._turns, False
+        self._turn, self._has_acted, self._has_said, self._said = self._turns, False, False, ""
         self._moved_at = time.monotonic()
         self._wire.submit(self._converse(self._turn, text, written))
         return written
@@ -382,7 +412,7 @@ class Acp:
     def interrupt(self) -> Interrupted:
         with self._changed:
             doing, words, _ = self._doing()
-            number = self._turn
+            number = self._stopped = self._turn
         if doing in (Doing.GONE, Doing.IDLE):
             return Interrupted(doing is Doing.IDLE, f"nothing was written: {words}")
         began = time.monotonic()
@@ -451,8 +481,8 @@ def _can_be_chosen(options: list[PermissionOption]) -> bool:
     return 0 < len(options) <= _OPTIONS and len({one.option_id for one in options}) == len(options)
 
 
-def _judged(had: bool, doubts: str) -> Heard:
-    return Heard(proves=Evidence.RUNTIME_ACK) if had else Heard(doubts=doubts)
+def _judged(had: bool, doubts: str, refused: str) -> Heard:
+    return Heard(proves=Evidence.RUNTIME_ACK if had else None, doubts=doubts, refused=refused)
 
 
 def _title(call: dict[str, Any]) -> str:

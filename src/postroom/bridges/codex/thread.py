@@ -15,6 +15,7 @@ _ASK = 5.0  # seconds for one answer
 _PAGE = 20  # turns that are looked through
 _SURE = 1.0  # seconds for which a turn must be told as broken: one that has just begun is, for a moment
 _COMPACTED = "contextCompaction"
+_NOT_MADE = ("userMessage", "hookPrompt", _COMPACTED)  # items that no model made
 _NEW = "is not materialized yet"  # a thread in which nothing was said
 
 
@@ -83,7 +84,7 @@ class Thread(Conversation):
 
     def _verdict(self, turns: list[Json], number: str) -> Verdict:
         found = verdict(turns, number)
-        if found.fate is Fate.BROKEN:
+        if found.fate in (Fate.BROKEN, Fate.REFUSED):
             since = self._broken.setdefault(number, time.monotonic())
             return found if time.monotonic() - since >= _SURE else Verdict(Fate.TAKEN)
         self._broken.pop(number, None)
@@ -152,24 +153,30 @@ class Thread(Conversation):
 def verdict(turns: list[Json], number: str) -> Verdict:
     """Of the text with that client id; `turns` are the last ones of its thread, the newest first."""
     found: Json | None = None
+    has_acted = False
     for turn in reversed(turns):
         for item in rows(turn.get("items")):
             if item.get("type") == "userMessage" and item.get("clientId") == number:
                 found = turn
             elif found is not None and item.get("type") == "agentMessage":
                 return Verdict(Fate.ANSWERED)
-    return Verdict(Fate.ABSENT) if found is None else _ended(found)
+            elif found is not None and item.get("type") not in _NOT_MADE:
+                has_acted = True
+    return Verdict(Fate.ABSENT) if found is None else _ended(found, has_acted=has_acted)
 
 
-def _ended(turn: Json) -> Verdict:
+def _ended(turn: Json, *, has_acted: bool) -> Verdict:
+    """How the turn of a text ended; `has_acted`: whether a model has made something since, if no words."""
     match turn.get("status"):
-        case "completed":
+        case "completed" | "failed" if has_acted:
             return Verdict(Fate.ANSWERED)
+        case "completed":
+            return Verdict(Fate.REFUSED, "its turn ended, and no model had answered")
         case "interrupted":
             return Verdict(Fate.BROKEN, "its turn was interrupted before it answered")
         case "failed":
             error = table(turn.get("error")).get("message") or "no reason was given"
-            return Verdict(Fate.BROKEN, f"its turn failed: {error}"[:300])
+            return Verdict(Fate.REFUSED, f"its turn failed: {error}"[:300])
         case _:
             return Verdict(Fate.TAKEN)
 

@@ -12,6 +12,7 @@ from postroom.bridges.server.ledger import Fate, Verdict
 from postroom.bridges.server.said import rows, table
 from postroom.model.message import Json
 
+_STOPPED = "MessageAbortedError"  # by a person
 _PAGE = "50"  # messages that are looked through
 _LETTERS = string.digits + string.ascii_letters
 
@@ -117,20 +118,26 @@ def verdict(said: list[Json], number: str) -> Verdict:
 
     An answer is to the last of the texts that it had before it; so one to a later text had this one, too.
     """
-    is_there = any(_info(one).get("id") == number for one in said)
+    fate, is_there = Fate.BROKEN, any(_info(one).get("id") == number for one in said)
     broken = ""
     for info in map(_info, said):
         if info.get("role") != "assistant" or str(info.get("parentID") or "") < number:
             continue
         if error := table(info.get("error")):
-            broken = f"its turn ended without an answer: {error.get('name')}"
+            broken = f"its turn ended without an answer: {_told(error)}"
+            fate = Fate.BROKEN if error.get("name") == _STOPPED else Fate.REFUSED
         elif table(info.get("time")).get("completed"):
             return Verdict(Fate.ANSWERED)
         else:
             return Verdict(Fate.TAKEN)
     if broken:
-        return Verdict(Fate.BROKEN, broken)
+        return Verdict(fate, broken)
     return Verdict(Fate.TAKEN if is_there else Fate.ABSENT)
+
+
+def _told(error: Json) -> str:
+    words = table(error.get("data")).get("message")
+    return f"{error.get('name')}: {words}"[:300] if words else str(error.get("name"))
 
 
 def _time(number: str) -> int:

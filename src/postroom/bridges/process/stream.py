@@ -137,7 +137,8 @@ class Streamed(Piped):
         for number in before - self._asks.keys():
             self._tape.add(Heard(asked=number))
         asks = _question(meaning) if meaning.sign is Sign.ASKS else None
-        return Heard(line.text, "event", proof, asks=asks), meaning.words
+        refused = meaning.words if meaning.sign is Sign.FAILED else ""
+        return Heard(line.text, "event", proof, asks=asks, refused=refused), meaning.words
 
     def _proof(self, meaning: Meaning, said: Json) -> Evidence | None:
         match meaning.sign:
@@ -147,6 +148,11 @@ class Streamed(Piped):
                 self._unproven[meaning.id] = True
             case Sign.ANSWERED:
                 return self._answered(meaning.id)
+            case Sign.FAILED:
+                self._is_at_work = False
+                self._ends += 1
+                self._asks.clear()
+                self._unproven = {number: taken for number, taken in self._unproven.items() if not taken}
             case Sign.ENDED:
                 self._is_at_work = False
                 self._ends += 1

@@ -38,7 +38,7 @@ class Tape:
         """What it says may go, but what it proves, doubts or asks stays."""
         self._size -= len(heard.text)
         self._dropped += len(heard.text.encode(errors="replace"))
-        if heard.proves or heard.doubts or heard.asks or heard.asked:
+        if heard.proves or heard.doubts or heard.refused or heard.asks or heard.asked:
             self._outlasting.append(heard._replace(text=""))
 
     def take(self) -> list[Heard]:

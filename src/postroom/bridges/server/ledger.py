@@ -21,6 +21,7 @@ class Fate(StrEnum):
     TAKEN = "taken"  # it is there, and was not answered yet
     ANSWERED = "answered"  # the model has said something after it
     BROKEN = "broken"  # its turn has ended without an answer
+    REFUSED = "refused"  # the same, by an error of the API
 
 
 class Verdict(NamedTuple):
@@ -85,6 +86,10 @@ class Ledger:
         if broken:
             self._since.clear()
             return [Heard(doubts=broken[0])]
+        refused = [one.words for one in found if one.fate is Fate.REFUSED]
+        if refused:
+            self._since.clear()
+            return [Heard(refused=refused[0])]
         if all(one.fate is Fate.ANSWERED for one in found):
             self._since.clear()
             return [Heard(proves=Evidence.RUNTIME_ACK)]

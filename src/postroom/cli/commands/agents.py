@@ -167,6 +167,10 @@ def _row(
         about = f"[{', '.join(agent.capabilities)}] {about}"
     if agent.manners and (resting := _resting(agent, now)):
         about = f"({resting}) {about}".rstrip()
+    if status.refusal is not None:
+        from postroom.cli.moment import clock
+
+        about = f"(its API refuses requests; next attempt {clock(status.refusal.until)}) {about}".rstrip()
     about = f"{_asked(status)} {about}".strip()
     waiting = f"{status.waiting} + {status.held} held" if status.held else str(status.waiting)
     if status.uncertain:
