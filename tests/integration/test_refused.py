@@ -234,6 +234,7 @@ def test_a_room_with_refusals_is_rebuilt_as_it_was(room: LocalRoom, claude: Clau
         claude.prompt()
         claude.fail()
     assert not verify(room).problems
+    journal.sync(room)
     room.close()
     os.rename(os.path.join(room.home, "room.db"), os.path.join(room.home, "gone.db"))
     replay(os.path.join(room.home, "events"), room.home)
