@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from postroom.model.message import Json
 from postroom.room import digest, journal, keep, loss, replay
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
@@ -105,7 +106,7 @@ def contents(home: str) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in files}
 
 
-def rows(home: str) -> list[object]:
+def rows(home: str) -> list[list[Json] | str]:
     with LocalRoom(home, UNLIMITED, agent="planner", project="p") as room:
         whole = room.store.whole()
         return [list(whole.rows(table)) for table in (*digest.TABLES, "event")] + [

@@ -11,7 +11,7 @@ import time
 from postroom.daemon import log
 from postroom.daemon.doorbell import Doorbell
 from postroom.errors import StoreBusy
-from postroom.room import journal, loss
+from postroom.room import journal, loss, snapshot
 from postroom.room.local import LocalRoom
 from postroom.room.unit import EVERYONE
 
@@ -56,7 +56,7 @@ class Journals:
             over = self._ends.is_set()
             try:
                 if is_new or over:
-                    journal.sync(self._room)  # mends what a crash of the machine left, too
+                    snapshot.sync(self._room)  # mends what a crash of the machine left, too
                 else:
                     self._follow()
             except Exception as exc:  # it must not take the daemon with it

@@ -81,7 +81,6 @@ def sync(room: "LocalRoom") -> int:
             break
         mirrored += page
     compress(room)
-    _complete(room)
     return mirrored
 
 
@@ -138,19 +137,6 @@ def _mirror(room: "LocalRoom", most: int) -> tuple[int | None, bool]:
             mirrored = page.events
     label.here("journal-after-commit")
     return mirrored, has_closed
-
-
-def _complete(room: "LocalRoom") -> None:
-    """Take a snapshot where the journals alone cannot rebuild the room: it was pruned, and its snapshot is
-    lost, or was made before the journals were.
-    """
-    if (first := room.store.whole().first()) <= 1:
-        return
-    from postroom.room import snapshot  # noqa: PLC0415 - it needs the journals itself
-
-    taken = snapshot.listed(directory(room))
-    if not taken or taken[-1].seq < first - 1:
-        snapshot.take(room)
 
 
 def drain(room: "LocalRoom", tx: WriteTx) -> None:

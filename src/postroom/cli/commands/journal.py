@@ -30,7 +30,7 @@ def add_arguments(parser: "Parser") -> None:
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
-    from postroom.room import journal, loss
+    from postroom.room import journal, loss, snapshot
 
     room = context.room()
     room.store.look()  # there must be a room
@@ -40,7 +40,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         return 0
     if args.action == "accept":
         return _accept(context)
-    mirrored = journal.sync(room) if args.action == "sync" else None
+    mirrored = snapshot.sync(room) if args.action == "sync" else None
     lag, files, lost = journal.lag(room), journal.paths(room), loss.noted(where)
     if context.json:
         report = {"path": where, "behind": lag, "files": files, "lost": lost and lost._asdict()}
@@ -56,10 +56,10 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 def _accept(context: "Context") -> int:
     """Note that what the store has lost is gone."""
-    from postroom.room import journal, loss
+    from postroom.room import loss, snapshot
 
     room = context.room()
-    journal.sync(room)
+    snapshot.sync(room)
     found = loss.accept(room)
     if context.json:
         context.put_json({"accepted": [one._asdict() for one in found]})
