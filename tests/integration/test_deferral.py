@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import postroom
+from postroom.clock import iso
 from postroom.errors import InvalidValue, StaleClaim
 from postroom.model.ladder import Outcome, State
 from postroom.model.message import Delivery, Mail
@@ -243,7 +244,7 @@ def test_the_longest_pause_ends_before_time_does(room: LocalRoom, clock: Clock):
     sent = room.send("builder", "build it")
     refused = room.nack(sent.id, "x", agent="builder", retry_after=1e10, attempts=100, backoff=100)
     assert refused.due_at is not None
-    assert postroom.clock.iso(refused.due_at) is not None
+    assert iso(refused.due_at) is not None
 
 
 @pytest.mark.promise("deferral")
@@ -256,7 +257,7 @@ def test_the_api_has_the_same_options(web: Served, room: LocalRoom, clock: Clock
         token=token,
     )
     assert told.json["state"] == "stored"
-    assert (told.json["reason"], told.json["due_at"]) == ("retry", postroom.clock.iso(clock.now + MINUTE))
+    assert (told.json["reason"], told.json["due_at"]) == ("retry", iso(clock.now + MINUTE))
     with postroom.open(web.url, token=token) as there:
         assert there.nack(ids[1], "busy", retry_after=60, attempts=1).state is State.DEAD
     wrong = web.post(f"/messages/{ids[0]}/nack", {"reason": "busy", "attempts": 3}, token=token)

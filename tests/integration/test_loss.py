@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from postroom.model.message import Json
 from postroom.room import digest, journal, keep, loss, replay
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
@@ -108,9 +109,8 @@ def contents(home: str) -> dict[str, bytes]:
 def rows(home: str) -> list[object]:
     with LocalRoom(home, UNLIMITED, agent="planner", project="p") as room:
         whole = room.store.whole()
-        return [list(whole.rows(table)) for table in (*digest.TABLES, "event")] + [
-            room.store.look().position(journal.FOLLOWER)
-        ]
+        tables = [list(whole.rows(table)) for table in (*digest.TABLES, "event")]
+        return [*tables, room.store.look().position(journal.FOLLOWER)]
 
 
 def test_what_the_store_has_lost_is_named_and_nothing_is_changed(harmed: str, tmp_path: Path) -> None:

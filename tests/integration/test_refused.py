@@ -10,6 +10,7 @@ from postroom.clock import iso, wall
 from postroom.model import refusal
 from postroom.model.ladder import Cause, Evidence, Outcome, Reason, State
 from postroom.model.message import Delivery
+from postroom.room import journal
 from postroom.room.local import LocalRoom
 from postroom.room.probe import scope_of
 from postroom.room.replay import replay

@@ -56,8 +56,7 @@ class Journals:
             over = self._ends.is_set()
             try:
                 if is_new or over:
-                    journal.sync(self._room)  # mends what a crash of the machine left, too
-                    snapshot.complete(self._room)
+                    snapshot.sync(self._room)  # mends what a crash of the machine left, too
                 else:
                     self._follow()
             except Exception as exc:  # it must not take the daemon with it

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import label
 from postroom.errors import Refused, StoreCorrupt
-from postroom.room import blob, file, journal
+from postroom.room import blob, file, journal, snapshot
 from postroom.room.unit import EVERYONE
 from postroom.store.sqlite import cargo
 from postroom.store.sqlite.store import SqliteStore
@@ -138,7 +138,7 @@ def restore(room: "LocalRoom", path: str) -> Restored:
         blob.drop(staged)
         file.remove_database(made)
     blob.sweep(room)  # what only the room before it named is with that
-    journal.sync(room)
+    snapshot.sync(room)
     room.bell.ring((EVERYONE, *(row["id"] for row in room.store.whole().rows("agent"))))
     return Restored(last, kept)
 

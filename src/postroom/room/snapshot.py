@@ -47,15 +47,17 @@ def listed(events: str) -> list[Snapshot]:
     return sorted(found)
 
 
-def complete(room: "LocalRoom") -> None:
-    """Take a snapshot where the journals alone cannot rebuild the room: it was pruned, and its snapshot is
-    lost, or was made before the journals were.
+def sync(room: "LocalRoom") -> int:
+    """Bring the journals up to date, as `journal.sync` does; and take a snapshot where they alone cannot
+    rebuild the room: it was pruned, and its snapshot is lost, or ends before its log begins.
     """
-    if (first := room.store.whole().first()) <= 1 or room.store.readonly:
-        return
+    mirrored = journal.sync(room)
+    if room.store.readonly or (first := room.store.whole().first()) <= 1:
+        return mirrored
     taken = listed(journal.directory(room))
     if not taken or taken[-1].seq < first - 1:
         take(room)
+    return mirrored
 
 
 def take(room: "LocalRoom") -> Snapshot:

@@ -35,7 +35,7 @@ def add_arguments(parser: "Parser") -> None:
 
 
 def run(args: "argparse.Namespace", context: "Context") -> int:
-    from postroom.room import journal, loss
+    from postroom.room import journal, loss, snapshot
 
     if args.name and args.action != "path":
         from postroom.errors import UsageError
@@ -53,12 +53,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
         return 0
     if args.action == "accept":
         return _accept(context)
-    mirrored = None
-    if args.action == "sync":
-        from postroom.room import snapshot
-
-        mirrored = journal.sync(room)
-        snapshot.complete(room)
+    mirrored = snapshot.sync(room) if args.action == "sync" else None
     lag, files, lost = journal.lag(room), journal.paths(room), loss.noted(where)
     if context.json:
         report = {"path": where, "behind": lag, "files": files, "lost": lost and lost._asdict()}
@@ -74,10 +69,10 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 def _accept(context: "Context") -> int:
     """Note that what the store has lost is gone."""
-    from postroom.room import journal, loss
+    from postroom.room import loss, snapshot
 
     room = context.room()
-    journal.sync(room)
+    snapshot.sync(room)
     found = loss.accept(room)
     if context.json:
         context.put_json({"accepted": [one._asdict() for one in found]})

@@ -81,14 +81,14 @@ def _bring_up_to_date(context: "Context", source: str) -> int:
     How many events it has recorded after such a loss: they are not in the journals.
     """
     from postroom.errors import StoreError
-    from postroom.room import journal, loss
+    from postroom.room import journal, loss, snapshot
 
     if not os.path.exists(os.path.join(source, "room.db")):
         return 0
     try:
         room = context.room()
         if not journal.is_ahead(room):
-            journal.sync(room)
+            snapshot.sync(room)
             return 0
         lost = loss.find(journal.directory(room), room.store)
         ahead = min((one.first for one in lost if not one.voided), default=0)
