@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from postroom.model.message import Json
 from postroom.room import digest, journal, keep, loss, replay
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
