@@ -28,6 +28,7 @@ DRAFTS_BACK = ("qwen",)  # what was asked is a draft again, if it is stopped bef
 _GONE = "or it is gone"  # a hook that began as its agent ended
 _SCRIPT = "[[bash echo hi]] [[say BYE]]"
 _QUIET = 1.0  # seconds without a request
+_SHOWN = 3.0  # seconds in which a screen shows that a turn has begun
 _NOTICED = 20.0  # seconds in which the room notices the end of a turn
 _ASKS = 3  # how often a person writes something, until mail that was held has come
 
@@ -108,6 +109,11 @@ class Kept:
             terminal.press(key)
             Event().wait(profile.apart)
 
+    def _wait_busy(self) -> None:
+        """The request may be made before the screen says so, and keys are heard."""
+        with contextlib.suppress(AssertionError):  # not all say so
+            until(lambda: re.search(self.rig.cli.busy, self.terminal.screen()), _SHOWN, "busy screen")
+
     def wait_tries(self, one: Posted, count: int) -> None:
         """Wait until so many requests had a message, and none of them is open."""
         until(
@@ -120,6 +126,7 @@ class Kept:
         """Wait until the turn with mail has failed, or a person has stopped it after so many requests."""
         if stopped_after:
             until(lambda: len(self.asked(one)) >= stopped_after, BOUND, "requests")
+            self._wait_busy()
             self.stop(self.terminal)
             if self.rig.cli.name in DRAFTS_BACK:
                 self.terminal.settle()
