@@ -124,14 +124,18 @@ class Kept:
 
     def wait_given_up(self, one: Posted, stopped_after: int) -> None:
         """Wait until the turn with mail has failed, or a person has stopped it after so many requests."""
-        if stopped_after:
+        if not stopped_after:
+            self.wait_over(self.terminal)
+        else:
             until(lambda: len(self.asked(one)) >= stopped_after, BOUND, "requests")
+            before = len(self.asked(one))
             self._wait_busy()
             self.stop(self.terminal)
             if self.rig.cli.name in DRAFTS_BACK:
                 self.terminal.settle()
                 self.terminal.press("C-u")
-        self.wait_over(self.terminal, is_stopped=bool(stopped_after))
+            # One that was rung for while it worked begins another turn as soon as it is stopped.
+            until(lambda: self.terminal.idle() or len(self.asked(one)) > before, BOUND, "end of the turn")
 
     def quit(self) -> None:
         """End it as a person does."""
