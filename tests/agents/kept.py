@@ -28,6 +28,7 @@ DRAFTS_BACK = ("qwen",)  # what was asked is a draft again, if it is stopped bef
 _GONE = "or it is gone"  # a hook that began as its agent ended
 _SCRIPT = "[[bash echo hi]] [[say BYE]]"
 _QUIET = 1.0  # seconds without a request
+_PATIENCE = 400.0  # seconds for a run: some try a request that is cut again and again
 _SHOWN = 3.0  # seconds in which a screen shows that a turn has begun
 _NOTICED = 20.0  # seconds in which the room notices the end of a turn
 _ASKS = 3  # how often a person writes something, until mail that was held has come
@@ -154,7 +155,8 @@ class Kept:
         self._terminal = None
 
     def run(self) -> Done:
-        return self.desk.run(_SCRIPT)
+        rig = self.rig
+        return rig.command(rig.program, *rig.cli.headless(_SCRIPT), bound=_PATIENCE, **self.desk.env)
 
     def run_in_terminal(self) -> Terminal:
         """As `run`, where a person can press keys."""
