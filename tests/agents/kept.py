@@ -28,6 +28,8 @@ DRAFTS_BACK = ("qwen",)  # what was asked is a draft again, if it is stopped bef
 _GONE = "or it is gone"  # a hook that began as its agent ended
 _SCRIPT = "[[bash echo hi]] [[say BYE]]"
 _QUIET = 1.0  # seconds without a request
+_PATIENCE = 400.0  # seconds for a run: some try a request that is cut again and again
+_SHOWN = 3.0  # seconds in which a screen shows that a turn has begun
 _NOTICED = 20.0  # seconds in which the room notices the end of a turn
 _ASKS = 3  # how often a person writes something, until mail that was held has come
 
@@ -108,6 +110,11 @@ class Kept:
             terminal.press(key)
             Event().wait(profile.apart)
 
+    def _wait_busy(self) -> None:
+        """The request may be made before the screen says so, and keys are heard."""
+        with contextlib.suppress(AssertionError):  # not all say so
+            until(lambda: re.search(self.rig.cli.busy, self.terminal.screen()), _SHOWN, "busy screen")
+
     def wait_tries(self, one: Posted, count: int) -> None:
         """Wait until so many requests had a message, and none of them is open."""
         until(
@@ -118,13 +125,18 @@ class Kept:
 
     def wait_given_up(self, one: Posted, stopped_after: int) -> None:
         """Wait until the turn with mail has failed, or a person has stopped it after so many requests."""
-        if stopped_after:
+        if not stopped_after:
+            self.wait_over(self.terminal)
+        else:
             until(lambda: len(self.asked(one)) >= stopped_after, BOUND, "requests")
+            before = len(self.asked(one))
+            self._wait_busy()
             self.stop(self.terminal)
             if self.rig.cli.name in DRAFTS_BACK:
                 self.terminal.settle()
                 self.terminal.press("C-u")
-        self.wait_over(self.terminal, is_stopped=bool(stopped_after))
+            # One that was rung for while it worked begins another turn as soon as it is stopped.
+            until(lambda: self.terminal.idle() or len(self.asked(one)) > before, BOUND, "end of the turn")
 
     def quit(self) -> None:
         """End it as a person does."""
@@ -143,7 +155,8 @@ class Kept:
         self._terminal = None
 
     def run(self) -> Done:
-        return self.desk.run(_SCRIPT)
+        rig = self.rig
+        return rig.command(rig.program, *rig.cli.headless(_SCRIPT), bound=_PATIENCE, **self.desk.env)
 
     def run_in_terminal(self) -> Terminal:
         """As `run`, where a person can press keys."""

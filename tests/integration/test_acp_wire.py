@@ -73,12 +73,17 @@ def test_the_end_of_a_pipe_is_the_end_of_an_agent_though_it_lives(
     script = f"""
 import json, os, signal, sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def say(told):
+    os.write(1, json.dumps({{"jsonrpc": "2.0"}} | told).encode() + b"\\n")
 for line in sys.stdin:
     asked = json.loads(line)
     known = {{"initialize": {{"protocolVersion": 1}}, "session/new": {{"sessionId": "s"}}}}
     answer = known.get(asked["method"], {{"stopReason": "end_turn"}})
+    if asked["method"] == "session/prompt" and {answers}:
+        words = {{"sessionUpdate": "agent_message_chunk", "content": {{"type": "text", "text": "yes"}}}}
+        say({{"method": "session/update", "params": {{"sessionId": "s", "update": words}}}})
     if asked["method"] != "session/prompt" or {answers}:
-        os.write(1, json.dumps({{"jsonrpc": "2.0", "id": asked["id"], "result": answer}}).encode() + b"\\n")
+        say({{"id": asked["id"], "result": answer}})
     if asked["method"] == "session/prompt":
         os.close({pipe})
         signal.pause()

@@ -494,7 +494,7 @@ def test_what_is_added_is_summed_up(user: User):
     user.write(".claude/settings.json", "{}")
     told = user.ok("setup", "claude", "--yes", "--allow").err
     wanted = (
-        "9 hooks and 1 writable directory and 1 permission in ~/.claude/settings.json, which is changed\n"
+        "10 hooks and 1 writable directory and 1 permission in ~/.claude/settings.json, which is changed\n"
     )
     assert wanted in told
 
