@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -39,6 +40,24 @@ def session(room: LocalRoom, name: str = "backend") -> Any:
 def reason(room: LocalRoom, ref: str) -> str | None:
     [delivery] = room.receipts(ref).deliveries
     return delivery.reason
+
+
+@pytest.mark.promise("presence")
+def test_a_session_that_ends_while_the_ring_files_are_listed_hides_no_other(
+    room: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("a1", "a2", "a3"):
+        room.ring.put(name)
+    scandir = os.scandir
+
+    def listed(path: str) -> Any:
+        with scandir(path) as entries:
+            found = list(entries)
+        room.ring.remove(found[0].name)
+        return nullcontext(found)
+
+    monkeypatch.setattr(os, "scandir", listed)
+    assert len(room.ring.all()) == 2
 
 
 @pytest.mark.promise("presence")

@@ -4,6 +4,7 @@ There is one only while an agent has a session. One that is not empty cannot be 
 says what must be called to wake it.
 """
 
+import contextlib
 import os
 import time
 from collections.abc import Iterable
@@ -44,12 +45,14 @@ class RingFiles:
             return 0
 
     def all(self) -> list[tuple[str, int]]:
-        """Who has one, and when each was last rung, as `rung_at` tells it."""
-        try:
-            with os.scandir(self._directory) as found:
-                return [(one.name, one.stat().st_mtime_ns) for one in found if one.is_file()]
-        except OSError:
-            return []
+        """Return the agents that have one, and when each was last rung, as `rung_at` tells it."""
+        rung: list[tuple[str, int]] = []
+        with contextlib.suppress(OSError), os.scandir(self._directory) as found:
+            for one in found:
+                with contextlib.suppress(OSError):  # a session that ends meanwhile removes its own
+                    if one.is_file():
+                        rung.append((one.name, one.stat().st_mtime_ns))
+        return rung
 
     def remove(self, agent: str) -> None:
         try:
