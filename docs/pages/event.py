@@ -28,7 +28,14 @@ _TOLD = {  # what a payload has, of events that only tell something
     "agent.route": ": an agent is reached by another `route` than before; `instead_of` the better one that "
     "does not work, and in `words` why; neither, if it works again",
     "agent.started": ": by `spawn` or `up`, or again: `bridge`, `program`",
-    "agent.declared": ": the config has declared it, and it has its address: `as`",
+    "agent.api_refused": ": the API of its model refused a request, so its mail is held: `scope`, `reason`, "
+    "`words`, `tries`, `since`, `at`, `until` (the time of the next attempt), `probe` (its message)",
+    "agent.api_retried": ": a message goes out as the next attempt: the same fields, with that message in "
+    "`probe`",
+    "agent.api_answered": ": its model answered, so the mail goes out again: `scope`, `since`",
+    "agent.declared": ": the config declares it, and it has its address: `as`",
+    "delivery.deferred": ": its recipient refused the message for now: `words` of the recipient, `due_at` "
+    "(when it comes again), `deferrals` (how often it was refused), `label` (it may have been shown)",
     "room.restored": ": a backup was put in the place of what the room held: `after`, the last event of the "
     "backup; the numbers between that and this event were those of events before the restore",
     "gate.withdrawn": ": nobody has decided, and nobody is asked any more: in `note` why",

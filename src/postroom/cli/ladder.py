@@ -118,7 +118,7 @@ _HELD = {
     Reason.QUIET_HOURS.value: "its recipient has quiet hours",
     Reason.DIGEST.value: "it will be offered with others",
     Reason.RATE_LIMITED.value: "its recipient gets many",
-    Reason.API_ERROR.value: "the API refuses its recipient's requests; next attempt",
+    Reason.API_ERROR.value: "the recipient's model API returns errors; next attempt at",
 }
 
 

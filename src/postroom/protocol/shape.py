@@ -85,8 +85,8 @@ SHAPES: dict[str, Json] = {
     "Status": document(
         {"id": TEXT, "project": MAYBE, "name": TEXT, "address": TEXT, "kind": TEXT, "role": TEXT,
          "capabilities": listed(TEXT), "description": TEXT, "supervisor_address": MAYBE, "waiting": NUMBER,
-         "held": NUMBER, "refused": ANY, "uncertain": NUMBER, "offered": NUMBER, "reach": TEXT, "listening": MAYBE,
-         "sessions": listed(_SESSION), "why": listed(ref("Held")), "stops": YES, "told_to_stop": YES,
+         "held": NUMBER, "api_error": ANY, "uncertain": NUMBER, "offered": NUMBER, "reach": TEXT,
+         "listening": MAYBE, "sessions": listed(_SESSION), "why": listed(ref("Held")), "stops": YES, "told_to_stop": YES,
          "bridge": ANY, "wishes": ANY},
     ),
     "Held": document({"reason": TEXT, "messages": NUMBER, "due_at": MOMENT}),

@@ -187,12 +187,14 @@ def status(d: Document) -> AgentStatus:
     sights = tuple(sight(one, d) for one in d["sessions"])
     return AgentStatus(
         agent(d), d["waiting"], d["offered"], d["reach"], d["listening"], d["held"], sights, d["uncertain"],
-        refusal(d["refused"]) if d.get("refused") else None,
+        api_error(d["api_error"]) if d.get("api_error") else None,
     )  # fmt: skip
 
 
-def refusal(d: Document) -> Refusal:
-    return Refusal("", d["reason"], d["words"], d["attempts"], _at(d["since"]), _at(d["at"]), _at(d["until"]))
+def api_error(d: Document) -> Refusal:
+    return Refusal(
+        "", d["reason"], d["words"], d["attempts"], _at(d["since"]), _at(d["at"]), _at(d["next_attempt_at"])
+    )
 
 
 def sight(d: Document, of: Document) -> Sight:

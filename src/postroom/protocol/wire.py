@@ -191,11 +191,11 @@ def agent(a: Agent) -> Document:
     }
 
 
-def refusal(r: "Refusal") -> Document:
-    """Whose API refuses its requests: since when, what its runtime told, and when the next one is tried."""
+def api_error(r: "Refusal") -> Document:
+    """Tell since when the API refuses an agent's requests, in which words, and when the next one is tried."""
     return {
-        "reason": r.reason, "words": r.words, "since": iso(r.since), "at": iso(r.at), "until": iso(r.until),
-        "attempts": r.tries,
+        "reason": r.reason, "words": r.words, "since": iso(r.since), "at": iso(r.at),
+        "next_attempt_at": iso(r.until), "attempts": r.tries,
     }  # fmt: skip
 
 
@@ -209,7 +209,7 @@ def status(s: AgentStatus, supervisor: str | None, now: int) -> Document:
         "manners": manners(read(s.agent.manners), now) if s.agent.manners else None,
         "waiting": s.waiting,
         "held": s.held,
-        "refused": refusal(s.refusal) if s.refusal else None,
+        "api_error": api_error(s.refusal) if s.refusal else None,
         "uncertain": s.uncertain,
         "offered": s.offered,
         "reach": s.reach,

@@ -170,7 +170,9 @@ def _row(
     if status.refusal is not None:
         from postroom.cli.moment import clock
 
-        about = f"(its API refuses requests; next attempt {clock(status.refusal.until)}) {about}".rstrip()
+        about = (
+            f"(its model API returns errors; next attempt at {clock(status.refusal.until)}) {about}".rstrip()
+        )
     about = f"{_asked(status)} {about}".strip()
     waiting = f"{status.waiting} + {status.held} held" if status.held else str(status.waiting)
     if status.uncertain:
@@ -189,7 +191,7 @@ def _asked(status: "AgentStatus") -> str:
     if not asked:
         return ""
     if names := _open_names(status):
-        return f"(may be {' or '.join(names)})"
+        return f"(name unclear: {' or '.join(names)})"
     return "" if "names" in asked else f"(asked for {asked['name'] or asked['by']})"
 
 

@@ -32,7 +32,7 @@ const VIEWS = {
   thread: async () => (await import("./views/thread.js")).ThreadView,
   agent: async () => (await import("./views/agent.js")).AgentView,
 };
-const TYPES = [...Object.keys(HAPPENED), "agent.answered", "agent.declared", "agent.ended", "agent.interrupted", "agent.joined", "agent.left", "agent.manners", "agent.probed", "agent.pushed", "agent.refused", "agent.renamed", "agent.route", "agent.started", "agent.updated", "lease.ended", "lease.taken", "project.created", "project.deleted", "room.pruned", "room.restored", "session.ended", "session.started", "topic.subscribed", "topic.unsubscribed"];
+const TYPES = [...Object.keys(HAPPENED), "agent.api_answered", "agent.api_refused", "agent.api_retried", "agent.declared", "agent.ended", "agent.interrupted", "agent.joined", "agent.left", "agent.manners", "agent.pushed", "agent.renamed", "agent.route", "agent.started", "agent.updated", "lease.ended", "lease.taken", "project.created", "project.deleted", "room.pruned", "room.restored", "session.ended", "session.started", "topic.subscribed", "topic.unsubscribed"];
 const SAID = 7000; // milliseconds a line at the foot stays
 const FRAME = 80; // milliseconds between two drawings, however much happens
 const NEWS = 1500; // what comes in that time is read out together
