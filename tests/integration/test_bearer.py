@@ -12,6 +12,7 @@ import pytest
 from postroom.errors import UnknownRecipient
 from postroom.hooks import journal
 from postroom.room.local import LocalRoom
+from postroom.room.own_terminal import bearer_in_doubt
 from postroom.runtimes import NAMES, load
 from postroom.runtimes.contract import Kind
 from tests.commandline import CommandLine
@@ -374,14 +375,36 @@ def test_a_session_that_several_terminals_may_show_says_which_names_it_may_have(
     [line] = journal.last(first.home)
     assert asks in line
     told = first.shell("agents", "--as", "builder")
-    assert "(may be backend or frontend)" in told.out
+    assert "(name unclear: backend or f" in told.out
     assert f"postroom rename NAME --as p/{name}" in told.err
     with pytest.raises(UnknownRecipient) as refused:
         room.send("frontend", "hello", sender="builder")
     assert f"it is called p/{name} now" in refused.value.hint
     first.ok("rename", "frontend")
     assert room.send("frontend", "hello", sender="builder").deliveries[0].recipient == "frontend"
-    assert "may be" not in "".join(first.shell("agents", "--as", "builder")[1:])
+    assert "unclear" not in "".join(first.shell("agents", "--as", "builder")[1:])
+
+
+def test_who_may_bear_a_name_is_asked_of_the_store_once(
+    codex: Codex, room: LocalRoom, monkeypatch: pytest.MonkeyPatch
+):
+    codex.terminal(POSTROOM_AGENT="backend")
+    codex.terminal(POSTROOM_AGENT="frontend")
+    name = name_of(codex.thread("t1"))
+    look, asked = room.store.look(), list[str]()
+    rows = type(look).rows
+
+    def noted(tx: Any, statement: str, values: Any) -> Any:
+        asked.append(statement)
+        return rows(tx, statement, values)
+
+    monkeypatch.setattr(type(look), "rows", noted)
+    found = bearer_in_doubt(look, "p", "frontend")
+    assert found is not None
+    assert found.name == name
+    assert bearer_in_doubt(look, "p", "nobody") is None
+    assert bearer_in_doubt(look, "other", "frontend") is None
+    assert len(asked) == 3
 
 
 def test_a_sender_is_told_which_session_may_be_the_agent_that_does_not_run(codex: Codex, room: LocalRoom):

@@ -2,19 +2,23 @@
 
 import json
 import os
+from typing import Any
 
 import pytest
 
 from postroom import host
 from postroom.clock import iso, wall
+from postroom.daemon.sweep import Sweep
+from postroom.errors import PostroomError, StoreBusy, StoreFull
 from postroom.model import refusal
 from postroom.model.ladder import Cause, Evidence, Outcome, Reason, State
 from postroom.model.message import Delivery
-from postroom.room import journal
+from postroom.room import failed_turn, journal, manners, transcript
 from postroom.room.local import LocalRoom
 from postroom.room.probe import scope_of
 from postroom.room.replay import replay
 from postroom.room.verify import verify
+from postroom.store.sqlite.store import SqliteStore
 from tests.hooking import ClaudeCode, run_hook
 
 MINUTE = 60_000
@@ -245,37 +249,214 @@ def test_a_room_with_refusals_is_rebuilt_as_it_was(room: LocalRoom, claude: Clau
     again.close()
 
 
-@pytest.mark.promise("only-a-model")
-def test_a_turn_of_codex_that_failed_is_noticed_by_whoever_looks(
-    room: LocalRoom, cwd: str, monkeypatch: pytest.MonkeyPatch
-):
-    """It runs no hook then; its transcript tells. Lines as 0.166.0 wrote them."""
-    monkeypatch.setenv("POSTROOM_PROJECT", "p")
-    monkeypatch.setenv("POSTROOM_AGENT", "builder")
-    path = os.path.join(cwd, "rollout.jsonl")
+class Codex:
+    """A session of Codex, by its hooks and its transcript. Lines as 0.166.0 wrote them."""
 
-    def line(at: int, kind: str, **payload: object) -> None:
-        with open(path, "a", encoding="utf-8") as file:
+    def __init__(self, room: LocalRoom, cwd: str) -> None:
+        self.home, self.cwd = room.home, cwd
+        self.path = os.path.join(cwd, "rollout.jsonl")
+
+    def line(self, at: int, kind: str, **payload: object) -> None:
+        with open(self.path, "a", encoding="utf-8") as file:
             record = {"timestamp": iso(at), "type": kind, "payload": payload}
             file.write(json.dumps(record, separators=(",", ":")) + "\n")
 
-    def hook(event: str, **told: str) -> str:
-        where = {"session_id": "s1", "transcript_path": path, "cwd": cwd, "hook_event_name": event}
-        _, out, _ = run_hook(room.home, ["codex", event, "s1"], json.dumps({**where, **told}), wall() + 1)
+    def hook(self, event: str, **told: str) -> str:
+        where = {"session_id": "s1", "transcript_path": self.path, "cwd": self.cwd, "hook_event_name": event}
+        _, out, _ = run_hook(self.home, ["codex", event, "s1"], json.dumps({**where, **told}), wall() + 1)
         return out
 
-    hook("SessionStart", source="startup")
+    def prompt(self) -> str:
+        """A person asks something; what the model gets with it of ours."""
+        self.line(wall(), "event_msg", type="task_started")
+        out = self.hook("UserPromptSubmit", prompt="go")
+        text = json.loads(out)["hookSpecificOutput"]["additionalContext"] if out else ""
+        self.line(wall(), "response_item", type="message", role="developer", content=[{"text": text}])
+        return text
+
+    def fail(self, later: int = 5) -> None:
+        """The turn fails, of which no hook tells, so many milliseconds later."""
+        error = {"message": "The scripted model refuses this request with 400."}
+        self.line(wall() + later, "event_msg", type="task_complete", last_agent_message=None, error=error)
+
+
+@pytest.fixture
+def codex(room: LocalRoom, cwd: str, monkeypatch: pytest.MonkeyPatch) -> Codex:
+    monkeypatch.setenv("POSTROOM_PROJECT", "p")
+    monkeypatch.setenv("POSTROOM_AGENT", "builder")
+    return Codex(room, cwd)
+
+
+def stands(room: LocalRoom, id: str) -> tuple[State, str | None]:
+    """How far a message is, without a sweep."""
+    [found] = room.store.look().deliveries(room.message(id).seq)
+    return found.state, found.reason
+
+
+WAITS = (State.STORED, Reason.API_ERROR.value)
+
+
+@pytest.mark.promise("only-a-model")
+def test_a_turn_of_codex_that_failed_is_noticed_by_whoever_looks(room: LocalRoom, codex: Codex):
+    codex.hook("SessionStart", source="startup")
     sent = room.send("builder", "mail-1")
-    line(wall(), "event_msg", type="task_started")
-    text = json.loads(hook("UserPromptSubmit", prompt="go"))["hookSpecificOutput"]["additionalContext"]
-    line(wall(), "response_item", type="message", role="developer", content=[{"text": text}])
+    codex.prompt()
     room.sweep()
     assert delivery(room, sent.id).state is State.OFFERED
-    error = {"message": "The scripted model refuses this request with 400."}
-    line(wall() + 5, "event_msg", type="task_complete", last_agent_message=None, error=error)
+    codex.fail()
     room.sweep()
-    found = delivery(room, sent.id)
-    assert (found.state, found.reason) == (State.STORED, Reason.API_ERROR.value)
+    assert stands(room, sent.id) == WAITS
     known = room.store.look().refusal(scope_of(builder(room)))
     assert known is not None
-    assert known.words == error["message"]
+
+
+@pytest.mark.promise("only-a-model")
+def test_the_daemon_notices_a_turn_of_codex_that_failed_in_a_quiet_room(room: LocalRoom, codex: Codex):
+    codex.hook("SessionStart", source="startup")
+    sent = room.send("builder", "mail-1")
+    codex.prompt()
+    sweep = Sweep(room)
+    for _ in range(3):  # what has changed until now is known
+        sweep.run({})
+    assert stands(room, sent.id)[0] is State.OFFERED
+    codex.fail()
+    sweep.run({})
+    assert stands(room, sent.id) == WAITS
+
+
+@pytest.mark.promise("only-a-model")
+@pytest.mark.parametrize("trouble", [StoreFull, StoreBusy])
+def test_a_failed_turn_that_could_not_be_noted_refuses_no_reader_and_is_noted_later(
+    room: LocalRoom, codex: Codex, monkeypatch: pytest.MonkeyPatch, trouble: type[PostroomError]
+):
+    codex.hook("SessionStart", source="startup")
+    sent = room.send("builder", "mail-1")
+    codex.prompt()
+    codex.fail()
+
+    def commit(_: SqliteStore) -> None:
+        raise trouble("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SqliteStore, "commit", commit)
+        assert delivery(room, sent.id).state is State.OFFERED
+        room.agents()
+    room.sweep()
+    assert stands(room, sent.id) == WAITS
+
+
+@pytest.mark.promise("only-a-model")
+def test_a_failed_turn_that_could_not_be_read_in_time_is_found_later(
+    room: LocalRoom, codex: Codex, monkeypatch: pytest.MonkeyPatch
+):
+    codex.hook("SessionStart", source="startup")
+    sent = room.send("builder", "mail-1")
+    codex.prompt()
+    codex.fail()
+    with monkeypatch.context() as patched:
+        patched.setattr(failed_turn, "LOOKING", -1.0)
+        room.sweep()
+        assert stands(room, sent.id)[0] is State.OFFERED
+    room.sweep()
+    assert stands(room, sent.id) == WAITS
+
+
+@pytest.mark.promise("only-a-model")
+def test_a_turn_that_failed_before_it_had_mail_says_nothing_of_the_mail_of_the_next(
+    room: LocalRoom, codex: Codex
+):
+    codex.hook("SessionStart", source="startup")
+    codex.prompt()
+    codex.fail(later=0)
+    room.sweep()
+    sent = room.send("builder", "mail-1")
+    codex.prompt()
+    room.sweep()
+    assert stands(room, sent.id)[0] is State.OFFERED
+    assert room.store.look().refusal(scope_of(builder(room))) is None
+
+
+@pytest.mark.promise("only-a-model")
+def test_nobody_reads_a_transcript_where_no_mail_is_at_risk(
+    room: LocalRoom, codex: Codex, monkeypatch: pytest.MonkeyPatch
+):
+    codex.hook("SessionStart", source="startup")
+    codex.prompt()
+    codex.fail()
+    read: list[str] = []
+    monkeypatch.setattr(failed_turn, "Conversation", lambda path, *_: read.append(path))
+    room.sweep()
+    room.sweep("builder")
+    assert read == []
+
+
+@pytest.mark.promise("only-a-model")
+def test_the_transcript_of_a_process_that_died_is_read_once_and_before_the_transaction(
+    room: LocalRoom, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
+):
+    claude.start()
+    sent = [room.send("builder", f"mail-{n}").id for n in range(3)]
+    claude.prompt()
+    claude.refused()
+    monkeypatch.setattr(host, "is_gone", lambda _identity: True)
+    opened: list[bool] = []
+    plain = transcript.open_plain
+
+    def noted(path: str) -> object:
+        opened.append(room.store.look().connection.in_transaction)  # pyright: ignore[reportAttributeAccessIssue]
+        return plain(path)
+
+    monkeypatch.setattr(transcript, "open_plain", noted)
+    room.sweep()
+    assert {stands(room, id) for id in sent} == {WAITS}
+    assert opened == [False]
+
+
+@pytest.mark.promise("only-a-model")
+def test_who_starts_a_session_of_a_paused_agent_is_given_nothing(
+    room: LocalRoom, claude: ClaudeCode, cwd: str
+):
+    claude.start()
+    sent = room.send("builder", "mail-1")
+    claude.prompt()
+    claude.fail()
+    room.manners("builder", paused=True)
+    claude.end()
+    assert "mail-1" not in ClaudeCode(room.home, cwd, "s2").start()
+    assert stands(room, sent.id) == (State.STORED, Reason.PAUSED.value)
+    room.manners("builder", paused=False)
+    assert stands(room, sent.id)[0] is State.STORED
+
+
+@pytest.mark.promise("only-a-model")
+def test_who_leaves_takes_the_refusal_along(room: LocalRoom, claude: ClaudeCode):
+    claude.start()
+    sent = room.send("builder", "mail-1")
+    claude.prompt()
+    claude.fail()
+    assert stands(room, sent.id) == WAITS
+    room.leave("builder")
+    assert room.store.look().refused() == frozenset()
+    assert stands(room, sent.id) == (State.STORED, None)
+    assert not verify(room).problems
+
+
+@pytest.mark.promise("only-a-model")
+def test_a_refusal_costs_only_the_mail_of_its_agent(
+    room: LocalRoom, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
+):
+    claude.start()
+    room.send("builder", "mail-1")
+    claude.prompt()
+    claude.fail()
+    asked: list[str] = []
+    hold_new = manners.hold_new
+
+    def noted(*given: Any) -> Any:
+        asked.append(given[3][0].name)
+        return hold_new(*given)
+
+    monkeypatch.setattr(manners, "hold_new", noted)
+    room.send("planner", "mail-2", sender="builder")
+    room.send("builder", "mail-3")
+    assert asked == ["builder"]

@@ -2,15 +2,17 @@
 nothing.
 
 Who is kept is rung when something has changed, who is woken by hooks at longer and longer intervals while it
-is idle. Nothing is looked for while nothing has changed, nothing waits and nothing is due.
+is idle. While nothing has changed, nothing waits and nothing is due, it looks only at the transcripts of
+sessions whose hooks do not tell of a failed turn: one `stat` each.
 """
 
 from collections.abc import Mapping
 from typing import Protocol
 
-from postroom.model.message import Agent
+from postroom.model.message import Agent, Session
 from postroom.model.presence import Presence
 from postroom.room import berth
+from postroom.room.failed_turn import at_risk, notice
 from postroom.room.local import LocalRoom
 from postroom.room.reach import doing, last_sign
 from postroom.room.sweep import is_due
@@ -31,6 +33,7 @@ class Sweep:
     def __init__(self, room: LocalRoom) -> None:
         self._room = room
         self._version: int | None = None
+        self._at_risk: list[Session] = []  # whose transcripts tell what the store does not
         self._waits: dict[str, tuple[int, int, int]] = {}  # by agent: which message, when, after how long
 
     def run(self, kept: Mapping[str, Kept]) -> list[str]:
@@ -41,9 +44,11 @@ class Sweep:
         look, version = self._room.store.look(), self._room.store.changed()
         has_changed = version != self._version
         if not has_changed and not self._waits and not is_due(look.next_due(), self._room.now()):
+            notice(self._room, self._at_risk)
             return []
         self._version = version
         self._room.sweep()
+        self._at_risk = at_risk(look) if look.has_sessions() else []
         agents = [agent for agent in _agents(self._room) if look.ready(agent.id, 1, agent.called)]
         for agent in agents:
             if has_changed and agent.id in kept:

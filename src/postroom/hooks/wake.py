@@ -17,7 +17,7 @@ from postroom.model.message import Session
 from postroom.model.presence import Presence
 from postroom.room.berth import carrier
 from postroom.room.call import call_of
-from postroom.room.failing import notice
+from postroom.room.failed_turn import at_risk, notice
 from postroom.room.local import LocalRoom
 from postroom.room.reach import doing, last_sign, needs_call
 from postroom.room.seat import is_live
@@ -48,7 +48,7 @@ def wake(room: LocalRoom, agent: str, locked: int | None) -> None:
         try:
             session = _sleeper(room, agent)
             if session is not None and is_live(session):
-                notice(room, agent)
+                notice(room, at_risk(room.store.look(), agent))
                 waker = _Waker(room, session, deadline)
                 waker.work()
                 rung = waker.rung or rung

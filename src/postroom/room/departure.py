@@ -13,6 +13,7 @@ from postroom.model.message import Agent, Mail
 from postroom.room import one
 from postroom.room.bounce import bounce
 from postroom.room.draft import REQUEST
+from postroom.room.probe import scope_of
 from postroom.room.sweep import give_back, is_offered, reap
 from postroom.room.unanswered import Why, end, tell
 
@@ -29,7 +30,12 @@ def depart(tx: "WriteTx", who: Agent, settings: Settings, *, for_good: bool = Fa
     """
     if who.left_at is not None:
         return
+    was_refused = tx.refusal(scope_of(who.id)) is not None
     tx.append("agent.left", who.id, role="human" if who.is_human else "agent")
+    if was_refused:
+        from postroom.room.refusal import let_go  # noqa: PLC0415 - rarely
+
+        let_go(tx, who.id)  # if it comes back, the next request shows whether they are refused still
     for mail in tx.for_one(who.id):
         if is_offered(mail):
             give_back(tx, mail, settings, cause=Cause.LEFT)

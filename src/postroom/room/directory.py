@@ -104,11 +104,11 @@ def lane(
     *,
     personal: bool = True,
     origin: "Origin" = UNKNOWN,
-    held: bool = False,
+    refused: frozenset[str] = frozenset(),
 ) -> Lane:
     """The lane of mail that belongs to a project, unless its author has one.
 
-    `held`: what goes there may be held for another reason than its recipients' wishes.
+    `refused`: the scopes in which the model of an agent takes no requests, so that its mail is held.
     """
     home, sender = author.project, author.name
     for recipient in recipients:
@@ -117,9 +117,15 @@ def lane(
     verified, *session = origin
     head = (author.tenant, home or project, author.id, sender, author.role or None, verified)
     ids = [agent.id for agent in recipients]
-    reserved = held or any(agent.manners for agent in recipients)
+    reserved = any(agent.manners for agent in recipients) or (bool(refused) and _is_held(ids, refused))
     rest = (*session, *NOTHING[2:]) if session != [None, None] else NOTHING
     return Lane(author, recipients, ids, ids[0] if personal else "", head, to, reserved, rest)
+
+
+def _is_held(ids: list[str], refused: frozenset[str]) -> bool:
+    from postroom.room.probe import scope_of  # noqa: PLC0415 - rarely
+
+    return any(scope_of(id) in refused for id in ids)
 
 
 class Memory:

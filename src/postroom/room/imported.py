@@ -157,7 +157,7 @@ def _known(tx: "ReadTx", room: "LocalRoom", ref: Ref) -> Message | None:
 
 def _post(room: "LocalRoom", tx: "WriteTx", piece: Piece) -> tuple[Message, str]:
     author, recipient = (_party(room, tx, address) for address in (piece.sender, piece.to))
-    lane = directory.lane(author, [recipient], room.scope.find(tx), piece.to)
+    lane = directory.lane(author, [recipient], room.scope.find(tx), piece.to, refused=tx.refused())
     wanted = piece.draft
     begun = _known(tx, room, piece.thread) if piece.thread else None
     answered = _known(tx, room, piece.answers) if piece.answers else None
@@ -168,7 +168,7 @@ def _post(room: "LocalRoom", tx: "WriteTx", piece: Piece) -> tuple[Message, str]
         )  # fmt: skip
     message = compose(tx, lane, wanted)
     tx.post(message, lane.ids)
-    if piece.rung is Rung.WAITING and (lane.reserved or room.is_shaped or tx.has_refusals()):
+    if piece.rung is Rung.WAITING and (lane.reserved or room.is_shaped):
         from postroom.room.manners import hold_new  # noqa: PLC0415 - for who wants to be left alone
 
         hold_new(room, tx, message, lane.recipients)

@@ -12,7 +12,7 @@ from postroom.model.context import is_main, own_id
 from postroom.room.seat import Around, Seat, Terminal, is_live
 
 if TYPE_CHECKING:
-    from postroom.model.message import Agent, Json
+    from postroom.model.message import Agent
     from postroom.store.contract import ReadTx
 
 
@@ -52,12 +52,7 @@ def names(around: Around) -> list[str]:
 
 def bearer_in_doubt(tx: "ReadTx", project: str, name: str) -> "Agent | None":
     """Return the agent of a live session that may have been meant to bear a name, if there is one."""
-    after = ""
-    while page := tx.agents_in(project, after):
-        for agent in page:
-            for session in tx.sessions(agent.id):
-                asked: Json = session.details.get("asked") or {}
-                if name in asked.get("names", ()) and is_live(session):
-                    return agent
-        after = page[-1].name
+    for session in tx.sessions_asking_for(project, name):
+        if is_live(session):
+            return tx.agent(session.agent)
     return None

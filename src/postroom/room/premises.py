@@ -190,23 +190,26 @@ class Premises:
         look = self.store.look()
         if self.store.readonly:  # which is known once it has been opened
             return 0
-        if look.has_sessions():
-            from postroom.room.failing import notice  # noqa: PLC0415 - where agents have any
+        asked = [party, *look.asked_by(party)] if party else look.recipients_offered()
+        claimers = {recipient: look.claimers(recipient) for recipient in asked}
+        if ((claimers[party] if party else claimers) or look.refused()) and look.has_sessions():
+            from postroom.room.failed_turn import at_risk, notice  # noqa: PLC0415 - where agents hold mail
 
-            notice(self, party)
+            notice(self, at_risk(look, party))
         due = look.next_due()
-        recipients = [
-            recipient
-            for recipient in ([party, *look.asked_by(party)] if party else look.recipients_offered())
-            if any(map(host.is_gone, look.claimers(recipient)))
-        ]
+        recipients = [recipient for recipient in asked if any(map(host.is_gone, claimers[recipient]))]
         if not recipients and (due is None or due > self.store.clock()):
             return 0
         from postroom.room.sweep import reap  # noqa: PLC0415 - only when there is something
 
         try:
+            conversations = None
+            if recipients:
+                from postroom.room.failed_request import read_ahead  # noqa: PLC0415 - after a death only
+
+                conversations = read_ahead(look, recipients)
             with self.write() as tx:
-                return sum(reap(tx, recipient, self.settings) for recipient in recipients)
+                return sum(reap(tx, recipient, self.settings, conversations) for recipient in recipients)
         except StoreFull:  # who only looks must not be refused for it; the next sweep does it
             return 0
 

@@ -16,6 +16,11 @@ def scope_of(party: str) -> str:
     return f"agent:{party}"
 
 
+def party_of(scope: str) -> str:
+    """Return the agent that a scope holds."""
+    return scope.removeprefix("agent:")
+
+
 def wish_of(tx: "WriteTx", message: Message, party: str) -> "Hold | None":
     """How long something waits that would be shown to an agent now; None: nothing of this kind holds it.
 
@@ -51,7 +56,7 @@ def probe(tx: "WriteTx", known: "Refusal", party: str, message: int | None) -> "
         tries += 1
         until = next_try(tries, tx.now)
     now = known._replace(tries=tries, until=until, probe=message)
-    note(tx, "agent.probed", party, now)
+    note(tx, "agent.api_retried", party, now)
     return now
 
 

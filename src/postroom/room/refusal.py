@@ -1,4 +1,4 @@
-"""Agents whose model takes no requests: at a usage limit, or because of another error of its API.
+"""Holds the mail of agents whose model takes no requests: at a usage limit, or because of another API error.
 
 While that is so, an agent's mail is held, but for one message at a time, which is the next attempt. It is
 made at the time that the provider told, or after pauses that grow (`postroom.model.refusal`). Any answer of
@@ -38,7 +38,7 @@ def refused(tx: "WriteTx", party: str, failure: "Failure") -> None:
     if known is not None and known.until > tx.now and told is None:
         until = known.until
     words, reason = storable(failure.words[:_LONGEST]), Reason.API_ERROR.value
-    note(tx, "agent.refused", party, Refusal(scope_of(party), reason, words, tries, since, tx.now, until))
+    note(tx, "agent.api_refused", party, Refusal(scope_of(party), reason, words, tries, since, tx.now, until))
     hold_waiting(tx, party)
     _hold_again(tx, party)
 
@@ -55,7 +55,12 @@ def answered(tx: "WriteTx", party: str, since: int) -> None:
     known = tx.refusal(scope_of(party))
     if known is None or since <= known.at:
         return
-    tx.append("agent.answered", party, payload={"scope": known.scope, "since": known.since})
+    tx.append("agent.api_answered", party, payload={"scope": known.scope, "since": known.since})
+    let_go(tx, party)
+
+
+def let_go(tx: "WriteTx", party: str) -> None:
+    """Release what was held because an agent's requests were refused, unless it rests for another reason."""
     for mail in _held(tx, party):
         if not keep_resting(tx, mail):
             release(tx, mail)
@@ -81,7 +86,8 @@ def let_out(tx: "WriteTx", party: str) -> None:
     held = sorted(_held(tx, party), key=lambda mail: (mail.message.priority, mail.message.seq))
     if held:
         probe(tx, known, party, held[0].message.seq)
-        release(tx, held[0])
+        if not keep_resting(tx, held[0]):
+            release(tx, held[0])
 
 
 def is_held(tx: "ReadTx", party: str) -> bool:

@@ -181,14 +181,14 @@ def lane_between(room: "LocalRoom", tx: "WriteTx", who: str, to: str, type: str)
     if address.kind in (Kind.AGENT, Kind.HUMAN):
         found = directory.lane(
             author, [directory.recipient(tx, address, project)], project, to, origin=origin,
-            held=tx.has_refusals(),
+            refused=tx.refused(),
         )  # fmt: skip
     else:
         from postroom.room.group import resolve  # noqa: PLC0415 - most mail is for one
 
         recipients = resolve(tx, address, author, project, type=type, is_live=room.is_live)
         found = directory.lane(
-            author, recipients, project, str(address), personal=False, origin=origin, held=tx.has_refusals()
+            author, recipients, project, str(address), personal=False, origin=origin, refused=tx.refused()
         )
         if address.live or address.name == UP:  # which may mean others the next time
             return found

@@ -188,7 +188,7 @@ def reply(
         author = _recipient_of(tx, asked)
         lane = directory.lane(
             author, _sender_of(tx, question), question.project, question.sender,
-            origin=room.scope.origin(tx, author), held=tx.has_refusals(),
+            origin=room.scope.origin(tx, author), refused=tx.refused(),
         )  # fmt: skip
         wanted = checked._replace(
             to=question.sender, reply_to=asked.id, correlation=question.correlation or asked.id

@@ -14,9 +14,8 @@ from postroom.room.probe import scope_of
 from postroom.room.rest import keep_resting, release
 
 if TYPE_CHECKING:
+    from postroom.room.failed_request import Conversations
     from postroom.store.contract import WriteTx
-
-_HOOKS = "hook:"
 
 
 def is_due(moment: int | None, now: int) -> bool:
@@ -128,15 +127,21 @@ def give_back(
         one.free(tx, mail.message, delivery.recipient_id)
 
 
-def reap(tx: "WriteTx", recipient: str, settings: Settings) -> int:
+def reap(
+    tx: "WriteTx", recipient: str, settings: Settings, conversations: "Conversations | None" = None
+) -> int:
     """Return what processes that are gone hold of a recipient's mail; how many came back.
 
-    Who waits for an answer of theirs is told.
+    Who waits for an answer of theirs is told. `conversations`: those that were read before the transaction.
     """
     returned = 0
     for claimer in tx.claimers(recipient):
         if host.is_gone(claimer):
-            returned += _give_back_all(tx, recipient, claimer, settings)
+            if conversations is None:
+                from postroom.room.failed_request import Conversations  # noqa: PLC0415 - after a death only
+
+                conversations = Conversations()
+            returned += _give_back_all(tx, recipient, claimer, settings, conversations)
             returned += _free_all(tx, recipient, claimer, settings)
             _end_watch(tx, recipient, claimer)
     return returned
@@ -165,27 +170,25 @@ def _end_watch(tx: "WriteTx", recipient: str, claimer: str) -> None:
         end(tx, recipient, Why.ENDED, claimer)
 
 
-def _give_back_all(tx: "WriteTx", recipient: str, claimer: str, settings: Settings) -> int:
+def _give_back_all(
+    tx: "WriteTx", recipient: str, claimer: str, settings: Settings, conversations: "Conversations"
+) -> int:
     returned = 0
     while page := tx.offered(recipient, claimer):
         for mail in page:
-            if not _has_failed(tx, mail, settings):
+            if not _has_failed(tx, mail, settings, conversations):
                 give_back(tx, mail, settings, cause=Cause.GONE)
         returned += len(page)
     return returned
 
 
-def _has_failed(tx: "WriteTx", mail: Mail, settings: Settings) -> bool:
-    """Whether its process ended because no model answered the request that had it; it waits again then."""
-    if mail.delivery.handed_at is None or not (mail.delivery.route or "").startswith(_HOOKS):
-        return False
-    from postroom.room.fate import failure_of  # noqa: PLC0415 - after a death only
-
-    failure = failure_of(tx, mail)
+def _has_failed(tx: "WriteTx", mail: Mail, settings: Settings, conversations: "Conversations") -> bool:
+    """Return True if no model answered the request that had it, and its process ended: it waits again."""
+    failure = conversations.failure(tx, mail)
     if failure is None:
         return False
     known = tx.refusal(scope_of(mail.delivery.recipient_id))
-    if known is None or known.at <= mail.delivery.handed_at:
+    if known is None or known.at <= (mail.delivery.handed_at or 0):
         from postroom.room.refusal import refused  # noqa: PLC0415
 
         refused(tx, mail.delivery.recipient_id, failure)

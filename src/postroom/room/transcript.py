@@ -69,6 +69,11 @@ class Conversation:
         self._read: list[_Line] = []
         self._trouble: OSError | None = None
 
+    @property
+    def ran_out(self) -> bool:
+        """Return True if reading was given up because it took too long: what was not found may be there."""
+        return isinstance(self._trouble, TimeoutError)
+
     def trace(self, nonce: str, handed_at: int, *, after_tool: bool = False, wake: bool = False) -> Trace:
         """Whether the frame with that nonce is there, and the model has answered since.
 
@@ -121,7 +126,10 @@ class Conversation:
         return Trace.FAILED if failed else Trace.UNDECIDED
 
     def failure(self, since: int) -> Failure | None:
-        """How the last turn failed, if it did after a moment and no model has answered since."""
+        """Return how the last turn failed, if it did after a moment and no model has answered since.
+
+        None also where the conversation could not be read that far: see `ran_out`.
+        """
         after = iso(since) or ""
         try:
             for line in self._lines() if self._is_kept else ():

@@ -35,13 +35,16 @@ _UNANSWERED = (Trace.THERE, Trace.UNDECIDED, Trace.UNREADABLE)  # as far as the 
 _UNPROVABLE = (*_OPEN, Trace.FAILED)  # whatever the event itself implies elsewhere
 
 
+Tracing = Callable[[str, str, int], Trace]  # of a route, a nonce, and when it was handed over
+
+
 class Proof(NamedTuple):
     """How an event may settle what was offered before it."""
 
     points: frozenset[str]  # the routes of which this event is the proof
     certain: frozenset[str]  # those of them whose text, if it is not there by now, never will be
     since: int  # only what was handed over before this moment, when the event's process began
-    trace: Callable[[str, str, int], Trace]  # a route, a nonce, and when it was handed over
+    trace: Tracing
     late: frozenset[str] = (
         frozenset()
     )  # routes whose texts may be noted only when their own turn begins, in another context even

@@ -157,6 +157,7 @@ def _agent_renamed(tx: "WriteTx", e: Event) -> None:
 def _agent_left(tx: "WriteTx", e: Event) -> None:
     tx.change_directory()
     tx.run("agent_leave", (tx.tenant, e.party, e.timestamp))
+    tx.run("refusal_delete", (tx.tenant, f"agent:{e.party}"))
 
 
 def _session_started(tx: "WriteTx", e: Event) -> None:
@@ -180,7 +181,7 @@ def _gate_decided(tx: "WriteTx", e: Event) -> None:
     )
 
 
-def _agent_refused(tx: "WriteTx", e: Event) -> None:
+def _agent_api_refused(tx: "WriteTx", e: Event) -> None:
     tx.change_directory()  # what is sent there is held from now on
     p = e.payload
     tx.run(
@@ -190,7 +191,7 @@ def _agent_refused(tx: "WriteTx", e: Event) -> None:
     )  # fmt: skip
 
 
-def _agent_answered(tx: "WriteTx", e: Event) -> None:
+def _agent_api_answered(tx: "WriteTx", e: Event) -> None:
     tx.change_directory()
     tx.run("refusal_delete", (tx.tenant, e.payload["scope"]))
 
@@ -263,7 +264,9 @@ def _noted(_tx: "WriteTx", _e: Event) -> None:
 
 
 APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
-    "agent.answered": _agent_answered,
+    "agent.api_answered": _agent_api_answered,
+    "agent.api_refused": _agent_api_refused,
+    "agent.api_retried": _agent_api_refused,
     "agent.declared": _agent_declared,
     "agent.ended": _noted,
     "agent.interrupted": _noted,
@@ -272,8 +275,6 @@ APPLY: dict[str, Callable[["WriteTx", Event], None]] = {
     "agent.manners": _agent_manners,
     "agent.output": _noted,
     "agent.pushed": _noted,
-    "agent.probed": _agent_refused,
-    "agent.refused": _agent_refused,
     "agent.renamed": _agent_renamed,
     "agent.route": _noted,
     "agent.started": _noted,

@@ -164,16 +164,17 @@ class ReadTx:
 
         return Refusal._make(row)
 
-    def has_refusals(self) -> bool:
-        return bool(self.row(SQL["refusals_any"], (self.tenant,))[0])
+    def refused(self) -> frozenset[str]:
+        """The scopes in which requests are refused."""
+        return frozenset(row[0] for row in self.rows(SQL["refusal_scopes"], (self.tenant,)))
 
     def session(self, session_id: str) -> Session | None:
         row = self.row(SQL["session_get"], (self.tenant, session_id))
         return to_session(row) if row else None
 
-    def sessions_open(self) -> list[Session]:
-        """Those of all agents that have not ended, as many as one looks through."""
-        return list(map(to_session, self.rows(SQL["sessions_open"], (self.tenant,))))
+    def sessions_asking_for(self, project: str, name: str) -> list[Session]:
+        """The sessions of a project's agents that have not ended, and may have been meant to bear a name."""
+        return list(map(to_session, self.rows(SQL["sessions_asking_for"], (self.tenant, project, name))))
 
     def sessions(self, agent_id: str) -> list[Session]:
         """The sessions of an agent that have not ended."""

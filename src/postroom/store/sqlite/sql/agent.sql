@@ -83,8 +83,8 @@ UPDATE lease SET holder = NULL, context = NULL WHERE tenant = ?1 AND agent = ?2;
 -- name: refusal_get
 SELECT scope, reason, words, tries, since, at, until, probe FROM refusal WHERE tenant = ?1 AND scope = ?2;
 
--- name: refusals_any
-SELECT EXISTS (SELECT 1 FROM refusal WHERE tenant = ?1);
+-- name: refusal_scopes
+SELECT scope FROM refusal WHERE tenant = ?1 LIMIT 10000;
 
 -- name: refusal_set
 INSERT OR REPLACE INTO refusal (tenant, scope, reason, words, tries, since, at, until, probe)
@@ -113,8 +113,12 @@ SELECT {session} FROM session WHERE tenant = ?1 AND id = ?2;
 -- name: sessions_running
 SELECT {session} FROM session WHERE tenant = ?1 AND agent = ?2 AND ended_at IS NULL ORDER BY started_at;
 
--- name: sessions_open
-SELECT {session} FROM session WHERE tenant = ?1 AND ended_at IS NULL LIMIT 500;
+-- name: sessions_asking_for
+SELECT {session} FROM session
+WHERE tenant = ?1 AND ended_at IS NULL AND instr(details, '"names"')
+  AND agent IN (SELECT a.id FROM agent a WHERE a.tenant = ?1 AND a.project = ?2)
+  AND EXISTS (SELECT 1 FROM json_each(session.details, '$.asked.names') n WHERE n.value = ?3)
+ORDER BY agent, started_at LIMIT 500;
 
 -- name: sessions_any
 SELECT EXISTS (SELECT 1 FROM session WHERE tenant = ?1 AND ended_at IS NULL);
