@@ -150,7 +150,7 @@ def test_a_session_that_a_person_has_interrupted_is_idle(
 
 @pytest.mark.promise("presence")
 def test_only_what_was_rung_for_an_idle_session_just_now_is_said_to_wake_it(
-    room: LocalRoom, home: str, tmp_path: os.PathLike[str]
+    room: LocalRoom, home: str, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
 ):
     path = os.path.join(tmp_path, "transcript.jsonl")
     with Player(home, os.path.join(tmp_path, "work"), POSTROOM_AGENT="backend") as player:
@@ -169,7 +169,10 @@ def test_only_what_was_rung_for_an_idle_session_just_now_is_said_to_wake_it(
         long_ago = os.stat(ring).st_mtime - 60
         os.utime(ring, (long_ago, long_ago))
         os.utime(config.beside(home, "life", "s1"), (1, 1))
-        assert reason(room, woken.id) is None, "it has come to nothing"
+        with monkeypatch.context() as patched:
+            patched.setattr(LocalRoom, "rouse", lambda _: None)
+            assert reason(room, woken.id) is None, "it has come to nothing"
+        assert reason(room, woken.id) == "waking", "who looks has it rung once more"
 
 
 @pytest.mark.promise("presence")

@@ -1,4 +1,4 @@
-"""The next attempt at an agent whose model takes no requests: one message, while the others are held."""
+"""Makes the next attempt at an agent whose model takes no requests: one message; the others are held."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def scope_of(party: str) -> str:
-    """The scope in which the requests of an agent's model are refused together: now always its own."""
+    """Return the scope in which an agent's requests are refused together with others: now always its own."""
     return f"agent:{party}"
 
 
@@ -22,7 +22,7 @@ def party_of(scope: str) -> str:
 
 
 def wish_of(tx: "WriteTx", message: Message, party: str) -> "Hold | None":
-    """How long something waits that would be shown to an agent now; None: nothing of this kind holds it.
+    """Return how long something waits that would be shown to an agent now; None: no refusal holds it.
 
     When the time of the next attempt has come, this message becomes that attempt.
     """
@@ -40,7 +40,7 @@ def wish_of(tx: "WriteTx", message: Message, party: str) -> "Hold | None":
 
 
 def is_out(tx: "ReadTx", known: "Refusal", party: str) -> bool:
-    """Whether the last attempt has neither succeeded nor failed yet."""
+    """Return True if the last attempt has neither succeeded nor failed yet."""
     mail = tx.mail(known.probe, party) if known.probe is not None else None
     if mail is None or mail.delivery.held:
         return False

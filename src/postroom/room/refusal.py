@@ -44,7 +44,7 @@ def refused(tx: "WriteTx", party: str, failure: "Failure") -> None:
 
 
 def _told(failure: "Failure", now: int) -> int | None:
-    """When requests are taken again, if the provider said so."""
+    """Return when requests are taken again, if the provider said so."""
     from postroom.runtimes.reset import reset  # noqa: PLC0415 - rarely
 
     return reset(failure.words, now)
@@ -91,7 +91,7 @@ def let_out(tx: "WriteTx", party: str) -> None:
 
 
 def is_held(tx: "ReadTx", party: str) -> bool:
-    """Whether an agent must not be woken now: its requests are refused, and no attempt is to be made."""
+    """Return True if an agent must not be woken: its requests are refused, and no attempt is due."""
     known = tx.refusal(scope_of(party))
     if known is None or known.probe is None:
         return known is not None
@@ -108,7 +108,7 @@ def _held(tx: "ReadTx", party: str) -> list[Mail]:
 
 
 def _hold_again(tx: "WriteTx", party: str) -> None:
-    """What is held already is held until the same moment."""
+    """Hold until the same moment what is held already."""
     known = tx.refusal(scope_of(party))
     assert known is not None
     for mail in _held(tx, party):

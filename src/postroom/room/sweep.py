@@ -197,5 +197,5 @@ def _has_failed(tx: "WriteTx", mail: Mail, settings: Settings, conversations: "C
 
 
 def refuse(tx: "WriteTx", mail: Mail, settings: Settings) -> None:
-    """The request that had a message brought no answer: it waits for the next attempt."""
+    """Let a message wait for the next attempt: the request that had it brought no answer."""
     give_back(tx, mail, settings, Outcome.REFUSED, Reason.API_ERROR, cause=Cause.API_ERROR)
