@@ -260,7 +260,7 @@ def test_a_restore_killed_at_any_step_has_the_files_of_the_room_it_left(
     room.close()
     for place, there in Steps(home, "restore", copy).killed_at_each().items():
         with reopened(there) as again:
-            snapshot.sync(again)  # the journals of the room before may have been put aside, and nothing else done
+            snapshot.sync(again)  # the journals may have been put aside, and nothing else done
             assert verify(again).problems == [], place
             found = [content.read(a) for mail in again.peek("builder") for a in again.attachments(mail.id)]
             assert found in ([b"new"], [b"old"]), place
