@@ -10,6 +10,8 @@ from postroom.errors import NotFound
 from postroom.model.pen import Pen
 from postroom.model.reading import Reading
 from postroom.room.local import LocalRoom
+from postroom.room.refusal import refused
+from postroom.runtimes.contract import Failure
 from postroom.store import contract
 from postroom.store.contract import ReadTx
 from tests.clockwork import Clock
@@ -26,6 +28,13 @@ QUESTIONS: dict[str, Ask] = {
     "answer": lambda tx, it: tx.answer("c", 0, it["builder"]),
     "asked_by": lambda tx, it: tx.asked_by(it["planner"]),
     "asking": lambda tx, it: tx.asking(it["reviewer"]),
+    "correlated": lambda tx, it: tx.correlated(it["planner"], "c"),
+    "deferrals": lambda tx, it: any(tx.deferrals(seq, it["planner"]) for seq in it["seqs"]),
+    "lag": lambda tx, it: tx.lag("journal")[0],
+    "pushable": lambda tx, it: tx.pushable(it["builder"]),
+    "refusal": lambda tx, it: tx.refusal(f"agent:{it['hermit']}"),
+    "has_refusals": lambda tx, it: tx.has_refusals(),
+    "sessions_open": lambda tx, it: tx.sessions_open(),
     "claimers": lambda tx, it: tx.claimers(it["builder"]),
     "counts": lambda tx, it: any(tx.counts(it["builder"])),
     "dead": lambda tx, it: tx.dead(),
@@ -117,6 +126,10 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
     room.join("hermit")
     room.manners("hermit", mute=True)
     room.send("hermit", "when you are back")
+    with room.write() as tx:
+        refused(tx, room.who("hermit").id, Failure("429 Too Many Requests"))
+    busy = room.send("planner", "now?", sender="builder")
+    room.nack(busy.id, "busy", agent="planner", retry_after=60)
     room.send("one:@workers", "for one of two")
     room.take("builder")
     gate = room.send("builder", "may I?", type="decision_gate")
@@ -152,7 +165,7 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
         "id": first.id,
         "claimer": host.identity(),
         "letter": mail,
-        "seqs": range(80),
+        "seqs": range(120),
     }
 
 

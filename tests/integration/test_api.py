@@ -117,6 +117,8 @@ def test_a_documented_example_does_what_it_says(page: str, number: int, room: Lo
             [answer] = room.wait("planner", timeout=10)
             assert re.fullmatch(r"Built:? the parser", answer.body)
             assert answer.message.reply_to == sent.id
+        elif "retry_after=" in code:
+            assert child.process.wait(10) == 0
         elif "room.take(" in code:
             sent = room.send("builder", "the parser")
             assert room.until(sent.id, "acked", timeout=10)[0].state is State.ACKED

@@ -9,7 +9,7 @@ import pytest
 
 from postroom import label
 from postroom.config import Settings
-from postroom.room import blob, content, journal, keep, replay
+from postroom.room import blob, content, journal, keep, replay, snapshot
 from postroom.room.backup import backup, restore
 from postroom.room.digest import digest
 from postroom.room.local import LocalRoom
@@ -260,6 +260,7 @@ def test_a_restore_killed_at_any_step_has_the_files_of_the_room_it_left(
     room.close()
     for place, there in Steps(home, "restore", copy).killed_at_each().items():
         with reopened(there) as again:
+            snapshot.sync(again)  # the journals may have been put aside, and nothing else done
             assert verify(again).problems == [], place
             found = [content.read(a) for mail in again.peek("builder") for a in again.attachments(mail.id)]
             assert found in ([b"new"], [b"old"]), place

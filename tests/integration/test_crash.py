@@ -17,6 +17,7 @@ import pytest
 from postroom.errors import MailboxLeased
 from postroom.model.ladder import State
 from postroom.model.message import Mail
+from postroom.room import journal
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
 from tests import crash
@@ -163,6 +164,7 @@ def test_the_file_is_sound(aftermath):
 @pytest.mark.promise("replay")
 def test_its_invariants_hold_and_its_journals_rebuild_it(aftermath):
     room, _ = aftermath
+    journal.sync(room)
     found = verify(room, deep=True)
     assert found.problems == []
     assert found.skipped == []

@@ -7,7 +7,7 @@ import pytest
 
 from postroom.model.message import Session
 from postroom.room.local import LocalRoom
-from tests.player import Player
+from tests.player import Player, started
 
 ADDRESS = "Your address in Postroom is backend"
 
@@ -103,7 +103,8 @@ def test_a_conversation_whose_start_is_told_before_the_end_of_the_cleared_one_is
 def test_a_cleared_conversation_among_several_of_one_process_ends_no_other(
     room: LocalRoom, tmp_path: os.PathLike[str]
 ) -> None:
-    with Player(room.home, os.path.join(tmp_path, "work"), runtime="qwen") as qwen:
+    work, several = os.path.join(tmp_path, "work"), started("qwen", "--acp")
+    with Player(room.home, work, runtime="qwen", actor=several) as qwen:
         for name in ("s1", "s2"):
             qwen.hook("SessionStart", name, source="startup")
         qwen.hook("SessionStart", "s3", source="clear")

@@ -24,6 +24,7 @@ GUARDED = {
         "host.py",
         "bell/local.py",
         "bridges/files/hold.py",
+        "bridges/files/tenure.py",
         "bridges/files/watch.py",
         "room/carriage.py",
     )

@@ -122,7 +122,7 @@ def test_tools_send_and_answer_and_tell_what_is_wrong(room: LocalRoom, model: Mo
 
     play(work())
     said = [item["output"] for item in model.log.requests()[-1].body["input"] if "output" in item]
-    assert "to" in said[0]
+    assert "body" in said[0]
     assert "Call `agents`" in said[1]
     assert json.loads(said[3]) == {"messages": [], "waiting": 0}
     [told] = [message for message, _ in room.sent("builder")]

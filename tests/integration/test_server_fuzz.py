@@ -71,7 +71,7 @@ def _hurry(case: schemathesis.Case) -> None:
     for said in (case.query, case.body):
         if isinstance(said, dict) and "timeout" in said and not isinstance(said["timeout"], str):
             said["timeout"] = 0
-    if case.operation.label.endswith(("/ask", "/wait", "/until")):
+    if case.operation.label.endswith(("/ask", "/wait", "/until", "/inbox/reply")):
         where = case.body if case.operation.label.endswith("/ask") else case.query
         if isinstance(where, dict):
             where["timeout"] = 0

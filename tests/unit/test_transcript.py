@@ -188,7 +188,11 @@ class Chat:
         return self._message(id, "user", text)
 
     def model(self, id: str, text: str = "Done.") -> Json:
-        return self._message(id, "gemini", text)
+        return self._message(id, "gemini", text) | {"model": "gemini-2.5-pro"}
+
+    def restored(self, id: str, text: str = "Done.") -> Json:
+        """An answer of an earlier conversation, which is written again with the time of now."""
+        return self._message(id, "gemini", text) | {"tokens": None}
 
     def _message(self, id: str, kind: str, text: str) -> Json:
         self._at += 10
@@ -229,6 +233,17 @@ def test_what_a_restored_history_has_was_shown_if_an_answer_stands_after_it(
     assert chat.write(answer := chat.model("4")) is Trace.SHOWN
     assert chat.write(history(*earlier, mail, answer)) is Trace.SHOWN
     assert chat.write({"$set": {"summary": "A title"}}) is Trace.SHOWN
+
+
+@pytest.mark.promise("hook-loss")
+def test_a_restored_answer_is_not_an_answer_to_what_was_handed_out(tmp_path: os.PathLike[str]) -> None:
+    """As `/chat resume` of Gemini CLI 0.61.0 writes it: line by line, and then all of it in one."""
+    chat = Chat(tmp_path)
+    assert chat.write(chat.user("1", MAIL)) is Trace.THERE
+    assert chat.write(chat.user("2", "earlier"), chat.restored("3")) is Trace.THERE
+    earlier = chat.user("2", "earlier"), chat.restored("3")
+    assert chat.write(history(*earlier)) is not Trace.SHOWN
+    assert chat.write(chat.user("4", "go on"), chat.model("5")) is Trace.LACKING
 
 
 @pytest.mark.promise("hook-proof")

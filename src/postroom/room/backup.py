@@ -114,6 +114,7 @@ def restore(room: "LocalRoom", path: str) -> Restored:
     What others store meanwhile is in that copy, or comes after the restore. No number, and so no handle, that
     a message had before the restore is given to another one.
     """
+    room.store.look()  # makes the room, where there is none yet
     made, copies = file.temporary(os.path.join(room.home, "restored.db")), 0
     staged: list[blob.Staged] = []
     kept = ""

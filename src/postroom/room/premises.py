@@ -303,7 +303,12 @@ class Premises:
         return self._waiters.get(party)
 
     def has_overdue_journals(self) -> bool:
-        """Whether the journals are so far behind that a command writes them where no daemon runs."""
+        """Return True if the journals are so far behind that a command writes them where no daemon runs.
+
+        A room that nothing was asked of is not opened for this.
+        """
+        if not self.store.is_open:
+            return False
         behind, since = self.store.look().lag("journal")
         return since is not None and (behind >= _OVERDUE or self.store.clock() - since >= _OVERDUE_AFTER)
 

@@ -50,6 +50,11 @@ def read(event: str, stdin: Json) -> Beat:
     return found
 
 
+def made(record: Json) -> bool:
+    """Return True if a model made an answer just now; one of a history that is restored names no model."""
+    return bool(record.get("model"))
+
+
 def tools(record: Json) -> "list[ToolFact]":
     """An answer is written again when its tools have ended, with what came of them."""
     from postroom.runtimes.tool import ToolFact  # noqa: PLC0415 - where tools are recorded
@@ -84,7 +89,7 @@ RUNTIME = Runtime(
     say=context,
     key="${GEMINI_SESSION_ID:-p$PPID}",
     signs=("GEMINI_CLI",),
-    marks=Marks(reply='"type":"gemini"', whole=("$set", "messages"), back="$rewindTo"),
+    marks=Marks(reply='"type":"gemini"', made=made, whole=("$set", "messages"), back="$rewindTo"),
     tools=tools,
     programs=("gemini", "node"),
     crowds=("--acp", "--experimental-acp"),

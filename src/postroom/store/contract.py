@@ -349,6 +349,11 @@ class Store(Protocol):
     readonly: bool
     clock: Clock  # all that is timed in the room goes by it
 
+    @property
+    def is_open(self) -> bool:
+        """Return True if this thread has opened the store."""
+        ...
+
     def read(self) -> AbstractContextManager[ReadTx]:
         """A snapshot; where this thread gathers, what is there by now."""
         ...

@@ -363,6 +363,11 @@ class SqliteStore:
         with contextlib.suppress(sqlite3.Error):  # busy: there is always a next time
             checkpoint(self._threads.connection)
 
+    @property
+    def is_open(self) -> bool:
+        """Return True if this thread has a connection."""
+        return getattr(self._threads, "connection", None) is not None
+
     def finish(self) -> None:
         """The end of a short-lived process: leaves the WAL to others unless it has grown long."""
         if self._has_committed:
