@@ -33,8 +33,8 @@ QUESTIONS: dict[str, Ask] = {
     "lag": lambda tx, it: tx.lag("journal")[0],
     "pushable": lambda tx, it: tx.pushable(it["builder"]),
     "refusal": lambda tx, it: tx.refusal(f"agent:{it['hermit']}"),
-    "has_refusals": lambda tx, it: tx.has_refusals(),
-    "sessions_open": lambda tx, it: tx.sessions_open(),
+    "refused": lambda tx, it: tx.refused(),
+    "sessions_asking_for": lambda tx, it: tx.sessions_asking_for("p", "frontend"),
     "claimers": lambda tx, it: tx.claimers(it["builder"]),
     "counts": lambda tx, it: any(tx.counts(it["builder"])),
     "dead": lambda tx, it: tx.dead(),
@@ -114,7 +114,8 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
     with room.write() as tx:
         tx.append("project.created", payload={"name": "repo", "root": "/repo"})
         process = {"id": "s1", "runtime": "claude", "process": "1.1.b.n", "epoch": 0, "worktree": "/w"}
-        tx.append("session.started", builder, payload={**process, "pane": "%0"})
+        details = {"asked": {"names": ["backend", "frontend"]}}
+        tx.append("session.started", builder, payload={**process, "pane": "%0", "details": details})
         tx.set_position("journal", "3")
         tx.set_reading("s1", Reading("/t.jsonl", 0, {}))
         tx.set_pen("%0", Pen(1, "1.1.b.n", 5))
