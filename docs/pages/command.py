@@ -72,7 +72,7 @@ def error_codes() -> str:
         + NOTE
         + 'With `--json` an error is `{"error": code, "message": …, "hint": …}` on stderr.\n'
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 timed out, 5 refused,"
-        " 6 stored, but something after that failed.\n"
-        "With 6 the error has the `id` of what is stored: do not send it again.\n\n"
+        " 6 the change is stored, but a later step failed.\n"
+        "With 6 the error has the `id`, if a message was stored: do not repeat the command.\n\n"
         "| code | exit | meaning | what to do |\n| --- | --- | --- | --- |\n" + "".join(rows)
     )

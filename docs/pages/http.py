@@ -17,6 +17,8 @@ def http() -> str:
     text = "# Over HTTP\n\n" + textwrap.dedent("""\
         What the daemon serves under `/api/v1`, at its port (`http_port`) and its Unix socket; [how to use
         it](../howto/server.md). This page and the [OpenAPI document](openapi.json) are made from one table.
+        A status of 424 (`stored_but`) says that the change is stored and a later step failed: do not repeat
+        the request. The error has the `id`, if a message was stored.
 
         | operation | request | scope | |
         | --- | --- | --- | --- |

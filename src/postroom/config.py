@@ -75,8 +75,8 @@ HELP = {
     "max_recipients": "how many a message may reach without being confirmed (`--yes`); 0: without end",
     "routes": "`open`: everybody may write to everybody unless a route forbids it; `strict`: only where one"
     " allows it",
-    "directions": "whether the roles of sender and recipient must fit a type's direction (`postroom types`):"
-    " `off`: roles are not looked at; `warn`: the sender is told; `refuse`: it is not sent",
+    "directions": "check the roles of sender and recipient against the type's direction: `off`, `warn`"
+    " (tell the sender) or `refuse`",
     "sender_rate": "how many messages one may send at once, and then each minute; 0: without end",
     "sender_quota": "how many messages one may send at once, and then each day; 0: without end",
     "recipient_rate": "how many of those sent to one are offered each minute; others wait; 0: without end",
@@ -86,7 +86,7 @@ HELP = {
     "max_payload_bytes": "the largest payload or metadata accepted, as JSON",
     "max_attachment_bytes": "the largest file that may be attached",
     "spill_bytes": "a body larger than this is shown to an agent as its beginning and the path of a file",
-    "reserve_bytes": "how much of the disk a room keeps, so that mail can be read on a full one; 0: nothing",
+    "reserve_bytes": "disk space kept so that mail can be read when the disk is full; 0 = none",
     "journal_rotate_bytes": "the size at which a journal file is closed and gzipped",
     "claude_teams": "`on`: mail may go into the inboxes of teams of Claude Code (`postroom teams`), which"
     " nothing documents; `off`: it may not",

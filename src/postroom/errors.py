@@ -29,7 +29,7 @@
         ├── StoreBusy           ├── StoreFull          ├── StoreReadOnly
         ├── StoreCorrupt        ├── StoreNewer         ├── StoreForeign
         ├── StoreNetworked      ├── JournalBroken      ├── Unreachable
-        ├── StoredBut           └── NoDescriptors
+        ├── StoredBut           └── TooManyFiles
 
 A class's docstring is its default message. `code` is stable: scripts and the wire rely on it.
 """
@@ -480,11 +480,11 @@ class StoreFull(StoreError):
     hint = "Free some space, forget old mail (postroom prune), or move the room: set POSTROOM_HOME."
 
 
-class NoDescriptors(StoreError):
-    """No file can be opened: too many are open."""
+class TooManyFiles(StoreError):
+    """Too many files are open."""
 
-    code = "no_descriptors"
-    hint = "Nothing was stored. Close some, or allow more (ulimit -n), and try again."
+    code = "too_many_files"
+    hint = "Nothing was stored. Close some programs, or raise the limit (ulimit -n)."
 
 
 class StoreReadOnly(StoreError):
@@ -530,14 +530,15 @@ class Unreachable(StoreError):
 
 
 class StoredBut(StoreError):
-    """It is stored, but something after that failed."""
+    """The change is stored; a later step failed."""
 
     code = "stored_but"
-    hint = "Do not give it again. See: postroom sent"
+    hint = "Do not repeat the command. See: postroom sent"
+    problem = ""  # the later step's own words
 
     @property
     def id(self) -> str:
-        """The message that is stored; empty where the change was about none."""
+        """Return the id of the message that the change is about; empty where it is about none."""
         return str(self.facts.get("id") or "")
 
 
@@ -549,14 +550,30 @@ class JournalBroken(StoreError):
 
 
 def of_file(exc: OSError, what: str, **facts: Any) -> StoreError:
-    """The error of ours for a system's error about a file of the room."""
+    """Return our error for a system's error about a file of the room."""
     import errno  # noqa: PLC0415 - only where something failed
 
     if exc.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
         return StoreFull(f"no space left: {what}", **facts)
     if exc.errno in (errno.EMFILE, errno.ENFILE):
-        return NoDescriptors(f"too many files are open: {what}", **facts)
+        return TooManyFiles(f"too many files are open: {what}", **facts)
     return StoreReadOnly(what, **facts)
+
+
+def stored_but(change: str, cause: Exception, id: str = "", *, hint: str = "") -> StoredBut:
+    """Return the error for a failure after a change; `id` is that of the message that the change is about."""
+    problem = str(cause)
+    if isinstance(cause, OSError) and cause.strerror:
+        problem = f"{cause.filename}: {cause.strerror}" if cause.filename else cause.strerror
+    elif isinstance(cause, StoredBut):
+        problem = cause.problem or problem
+    facts = dict(cause.facts) if isinstance(cause, PostroomError) else {}
+    if id:
+        facts |= {"id": id, "message_ref": id}
+        hint = f"Do not repeat the command. See: postroom receipts {id[-8:]}"
+    found = StoredBut(f"{change}, but {problem}", hint=hint or None, **facts)
+    found.problem = problem
+    return found
 
 
 def told(said: dict[str, Any], otherwise: type[PostroomError] = PostroomError) -> PostroomError:

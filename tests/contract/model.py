@@ -162,7 +162,7 @@ class Model:
         self.reap(agent)
         if name is None:
             waiting = self.ready(agent)
-            letter = next((one for one in waiting if not one.paused), waiting[0] if waiting else None)
+            letter = waiting[0] if waiting else None
             if letter is None:
                 return None
         else:

@@ -45,7 +45,7 @@ def test_every_command_has_help_with_an_example(cli: CommandLine, name: str):
         ("prune", "--before WHEN [OPTIONS]"),
         ("replay", "--into DIR [OPTIONS]"),
         ("completion", "SHELL [OPTIONS]"),
-        ("send", "TO [BODY] [OPTIONS]"),
+        ("send", "[TO] [BODY] [OPTIONS]"),
         ("dead", "[list|show|retry|purge] [ID] [OPTIONS]"),
     ],
 )
@@ -111,7 +111,7 @@ def test_an_unknown_command_suggests_near_ones(cli: CommandLine):
         (["nack", "5f0c9a1e"], "nack needs --reason"),
         (["nack", "5f0c9a1e", "--reason", " "], "the reason is empty"),
         (["read", "5f0c9a1e", "--all"], "an ID or --all"),
-        (["journal", "burn"], "journal takes sync, status or path, not 'burn'"),
+        (["journal", "burn"], "journal takes sync, status, path or accept, not 'burn'"),
         (["completion", "csh"], "completion takes bash, zsh or fish, not 'csh'"),
         (
             ["tokens", "isue", "x"],

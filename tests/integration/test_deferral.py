@@ -53,9 +53,9 @@ def take(room: LocalRoom) -> Mail:
 
 def sound(room: LocalRoom) -> None:
     """It verifies, and its journals rebuild it."""
+    journal.sync(room)
     found = verify(room, deep=True)
     assert (found.problems, found.skipped) == ([], [])
-    journal.sync(room)
     rebuilt = replay.replay(journal.directory(room), f"{room.home}-rebuilt-{room.store.clock()}")
     assert rebuilt.digest == found.digest == digest.digest(room.store.whole())
 
@@ -80,12 +80,12 @@ def test_what_is_refused_for_now_comes_again_later_each_time_and_then_is_dead(
     for pause in (5, 10, 20):
         reach(room, sent.id)
         refused = room.nack(sent.id, "busy", agent="builder", retry_after=300, attempts=4, backoff=2)
-        assert (refused.state, refused.reason, refused.held) == (State.STORED, "retry", True)
+        assert (refused.state, refused.reason, refused.held) == (State.STORED, "deferred", True)
         assert refused.due_at == clock.now + pause * MINUTE
         assert (refused.seen_at, refused.evidence) == (None, None)
         told = of(room, sent.id)  # as the sender sees it
-        assert (told.state, told.reason, told.due_at) == (State.STORED, "retry", refused.due_at)
-        assert room.held("builder") == [("retry", 1, refused.due_at)]
+        assert (told.state, told.reason, told.due_at) == (State.STORED, "deferred", refused.due_at)
+        assert room.held("builder") == [("deferred", 1, refused.due_at)]
         sound(room)
         clock.advance(pause * 60 - 1)
         assert room.take("builder") is None
@@ -118,7 +118,7 @@ def test_what_was_seen_is_shown_again_as_that_and_its_history_tells_all(room: Lo
         history = tx.history(sent.message.seq, again.delivery.recipient_id)
     types = [event.type.removeprefix("delivery.") for event in history]
     assert types == ["offered", "seen", "deferred", "due", "offered", "acked"]
-    assert history[2].payload["reason"] == "busy"
+    assert history[2].payload["words"] == "busy"
     assert [one.outcome for one in attempts(again.delivery, history)] == [Outcome.PROVEN] * 2
     sound(room)
 
@@ -188,6 +188,37 @@ def test_what_one_of_a_group_refuses_for_now_others_get_at_once(room: LocalRoom)
     sound(room)
 
 
+def test_what_one_of_a_group_has_refused_for_good_does_not_come_to_it_again(room: LocalRoom, clock: Clock):
+    for name in ("ben", "cleo"):
+        room.join(name, role="reviewer")
+    sent = room.send("one:@reviewers", "review it")
+    for _ in range(2):
+        mail = room.take("ben")
+        assert mail is not None
+        room.nack(mail, "busy", retry_after=60, attempts=2)
+        clock.advance(60)
+        room.sweep()
+    states = {one.recipient: (one.state, one.reason) for one in room.receipts(sent.id).deliveries}
+    assert states["ben"] == (State.DEAD, "refused 2 times: busy")
+    assert room.take("ben") is None
+    assert room.peek("planner") == []  # another may still have it
+    mail = room.take("cleo")
+    assert mail is not None
+    room.nack(mail, "busy", retry_after=60, attempts=1)
+    [bounce] = room.peek("planner")
+    assert bounce.payload is not None
+    assert bounce.payload["bounce"]["recipient"] == "cleo"
+    sound(room)
+
+
+@pytest.mark.promise("deferral")
+def test_the_event_has_the_code_as_its_reason_and_the_text_as_its_words(room: LocalRoom):
+    sent = room.send("builder", "build it")
+    room.nack(sent.id, "the build runs", agent="builder", retry_after=60)
+    [event] = [one for one in room.events() if one.type == "delivery.deferred"]
+    assert (event.payload["reason"], event.payload["words"]) == ("deferred", "the build runs")
+
+
 def test_a_listener_that_refuses_for_now_goes_on_to_the_next(room: LocalRoom, clock: Clock):
     first, second = (room.send("builder", text).id for text in "12")
     shown: list[str] = []
@@ -196,7 +227,7 @@ def test_a_listener_that_refuses_for_now_goes_on_to_the_next(room: LocalRoom, cl
         if mail.id == first:
             room.nack(mail, "busy", retry_after=60)
     assert shown == [first, second]
-    assert of(room, first).reason == "retry"
+    assert of(room, first).reason == "deferred"
     clock.advance(60)
     assert [(mail.id, mail.shown_before) for mail in room.peek("builder")] == [(first, True)]
     sound(room)
@@ -209,17 +240,17 @@ def test_what_a_listener_shows_can_be_refused_for_now_by_another_process(room: L
     assert next(iter(listening)).id == ref
     open_room("builder", clock=clock).nack(ref, "busy", retry_after=60)
     assert list(listening) == []
-    assert of(room, ref).reason == "retry"
+    assert of(room, ref).reason == "deferred"
 
 
 def test_over_a_websocket_what_is_refused_for_now_is_not_called_seen(web: Served, room: LocalRoom):
     ref = room.send("builder", "1").id
     with linked(web, "builder") as link:
         link.mail()
-        assert link.ask("nack", ref=ref, reason="busy", retry_after=60)["ok"]["reason"] == "retry"
+        assert link.ask("nack", ref=ref, reason="busy", retry_after=60)["ok"]["reason"] == "deferred"
         link.ask("seen", ref=ref)
         link.ask("ping")
-    assert of(room, ref).reason == "retry"
+    assert of(room, ref).reason == "deferred"
 
 
 @pytest.mark.parametrize(
@@ -257,7 +288,7 @@ def test_the_api_has_the_same_options(web: Served, room: LocalRoom, clock: Clock
         token=token,
     )
     assert told.json["state"] == "stored"
-    assert (told.json["reason"], told.json["due_at"]) == ("retry", iso(clock.now + MINUTE))
+    assert (told.json["reason"], told.json["due_at"]) == ("deferred", iso(clock.now + MINUTE))
     with postroom.open(web.url, token=token) as there:
         assert there.nack(ids[1], "busy", retry_after=60, attempts=1).state is State.DEAD
     wrong = web.post(f"/messages/{ids[0]}/nack", {"reason": "busy", "attempts": 3}, token=token)
@@ -275,9 +306,9 @@ def test_a_command_refuses_for_now(home: str):
     assert "stored" in found.out
     assert "It comes again at" in found.err
     receipt = cli.receipt(ref)
-    assert (receipt["state"], receipt["reason"]) == ("stored", "retry")
+    assert (receipt["state"], receipt["reason"]) == ("stored", "deferred")
     shown = cli.ok("receipts", ref).out
-    assert "waits: retry, due " in shown
+    assert "waits: deferred, due " in shown
     assert "you refused it for now" in " ".join(cli.ok("inbox", "--as", "builder").err.split())
     assert cli(*said, "--attempts", "2").code == 2
     assert cli(*said, "--retry-after", "soon").code == 2

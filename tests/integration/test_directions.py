@@ -8,6 +8,7 @@ from postroom.errors import WrongDirection
 from postroom.room.local import LocalRoom
 from tests.commandline import CommandLine
 from tests.conftest import UNLIMITED, OpenRoom
+from tests.served import served
 
 TASK = {"task_id": "T-1"}
 PEOPLE = {
@@ -89,6 +90,28 @@ def test_a_reply_is_checked_as_well(open_room: OpenRoom):
     asked = room.send("lead", "how far?", sender="maker")
     told = room.reply(asked.id, "done", agent="lead", type="worker_done", payload=TASK)
     assert "worker_done goes worker → lead" in told.note
+
+
+@pytest.mark.promise("directions")
+def test_a_reply_to_a_gate_says_both_that_it_decides_nothing_and_that_its_direction_is_wrong(
+    open_room: OpenRoom,
+):
+    room = peopled(open_room, "warn")
+    payload = {"question": "?", "options": ["yes", "no"]}
+    asked = room.send("lead", "?", sender="maker", type="decision_gate", payload=payload)
+    plain = room.reply(asked.id, "hm", agent="lead").note
+    told = room.reply(asked.id, "done", agent="lead", type="worker_done", payload=TASK).note
+    assert plain
+    assert plain in told
+    assert "worker_done goes worker → lead" in told
+
+
+def test_a_refusal_because_of_the_direction_is_forbidden_over_http(open_room: OpenRoom):
+    room = peopled(open_room, "refuse")
+    with served(room) as web:
+        said = {"to": "lead", "body": "x", "type": "dispatch", "payload": TASK}
+        answer = web.post("/messages", said, token=web.token("maker"))
+    assert (answer.status, answer.json["error"]) == (403, "wrong_direction")
 
 
 OWN = """

@@ -166,8 +166,8 @@ def test_who_makes_a_room_by_command_makes_its_reserve(home: str, monkeypatch: p
 
 QUOTA = getattr(errno, "EDQUOT", errno.ENOSPC)
 CAUSES = [
-    (errno.ENOSPC, errors.StoreFull), (QUOTA, errors.StoreFull), (errno.EMFILE, errors.NoDescriptors),
-    (errno.ENFILE, errors.NoDescriptors), (errno.EROFS, errors.StoreReadOnly),
+    (errno.ENOSPC, errors.StoreFull), (QUOTA, errors.StoreFull), (errno.EMFILE, errors.TooManyFiles),
+    (errno.ENFILE, errors.TooManyFiles), (errno.EROFS, errors.StoreReadOnly),
     (errno.EACCES, errors.StoreReadOnly),
 ]  # fmt: skip
 
@@ -208,7 +208,7 @@ def test_a_quota_is_a_full_disk_in_status(home: str, monkeypatch: pytest.MonkeyP
 
 def test_without_a_descriptor_to_spare_a_room_is_not_called_read_only(open_room: Any, room: LocalRoom):
     other = open_room("builder")
-    with pytest.raises(errors.NoDescriptors) as caught:
+    with pytest.raises(errors.TooManyFiles) as caught:
         without_descriptors(other.peek)
     assert "ulimit" in caught.value.hint
     assert other.peek() == []
@@ -221,4 +221,4 @@ def test_nor_by_the_command(home: str):
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert soft > 5
     if result.code:  # how many it needs is not fixed
-        assert json.loads(result.err.splitlines()[-1])["error"] == "no_descriptors"
+        assert json.loads(result.err.splitlines()[-1])["error"] == "too_many_files"

@@ -746,7 +746,8 @@ def test_an_error_says_what_to_do_next(web: Served, era: str):
         async with client(web, era=era) as one:
             assert "Call `agents`" in await refused(one, "send", to="nobody", body="x")
             assert "Call `inbox`" in await refused(one, "ack", id="00000000")
-            assert "`send` takes to*, body*" in await refused(one, "send", to="planner")
+            assert "Change `body`" in await refused(one, "send", to="planner")
+            assert "`reply` takes id*, body*" in await refused(one, "reply", id="00000000")
             assert "takes" in await refused(one, "inbox", agent="planner")
             assert "8 digits" in await refused(one, "read", id="nonsense")
             assert "human:ana" in await refused(one, "notify_human", body="x", to="human:bob")

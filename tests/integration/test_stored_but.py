@@ -1,5 +1,6 @@
 """What is stored although something after it fails: the exit code is 6, and the error has the id."""
 
+import argparse
 import json
 import os
 import sqlite3
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from postroom import errors
+from postroom.cli import context
 from postroom.room import blob, file, unit
 from postroom.room.local import LocalRoom
 from tests.attached import MakeFile
@@ -79,6 +81,9 @@ def test_in_words_it_names_the_message_and_the_next_command(cli: CommandLine):
 def test_what_is_done_with_a_message_is_done_and_says_so(cli: CommandLine, act: str, state: str):
     id = sent(cli)
     said = lost(cli, act.format(id))
+    words = {"acked": "acknowledged", "bounced": "refused", "withdrawn": "withdrawn"}
+    if not act.startswith("reply"):
+        assert said["message"].startswith(f"message {id[-8:]} is {words[state]}, but ")
     document = cli.ok("receipts", id, "--json", "--as", "planner").json
     assert document["deliveries"][0]["state"] == state
     assert said["id"] == (waiting(cli, "planner")[0] if act.startswith("reply") else id)
@@ -96,7 +101,7 @@ def test_a_decision_that_nobody_hears_of_is_made(cli: CommandLine):
     "command", ["join reviewer", "rename smith --as builder", "mute 1h --as builder", "leave --as builder"]
 )
 def test_what_is_about_no_message_says_that_it_is_done(cli: CommandLine, command: str):
-    assert "it is done, but" in lost(cli, command)["message"]
+    assert "the change is stored, but" in lost(cli, command)["message"]
 
 
 @full
@@ -113,6 +118,67 @@ def test_what_only_looks_or_gives_back_what_it_took_fails_as_before(cli: Command
     result = cli.shell(f"postroom {command.format(id)} >/dev/full")
     assert result.code == 1
     assert waiting(cli) == [id]
+
+
+@full
+def test_what_is_refused_for_now_is_said_in_words(cli: CommandLine):
+    id = sent(cli)
+    said = lost(cli, f"nack {id} --reason no --retry-after 5m --as builder")
+    assert said["message"].startswith(f"message {id[-8:]} is refused for now, but ")
+    assert said["hint"] == f"Do not repeat the command. See: postroom receipts {id[-8:]}"
+
+
+@full
+def test_a_decision_is_said_in_words(cli: CommandLine):
+    gate = sent(cli, "--type", "decision_gate", "--payload", '{"question": "?", "options": ["yes", "no"]}')
+    assert " is gate decided" not in lost(cli, f"decide {gate} yes --as builder")["message"]
+
+
+@pytest.mark.parametrize("command", ["inbox", "read", "agents"])
+def test_a_command_that_changes_nothing_never_says_that_it_did(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, command: str
+):
+    """The room may have something to write before it looks: here a hook has pushed mail."""
+
+    def broken(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    looked = context.Context.room
+
+    def room(self: context.Context, **options: Any) -> LocalRoom:
+        found = looked(self, **options)
+        with found.write() as tx:
+            tx.append("agent.pushed", found.who("planner").id, payload={"what": "mail"})
+        return found
+
+    sent(cli)
+    monkeypatch.setattr(context.Context, "room", room)
+    monkeypatch.setattr("postroom.cli.output.Output.write", broken)
+    assert cli(command, "--as", "builder").code == 1
+
+
+def test_only_a_command_that_makes_one_change_remembers_what_it_stored(home: str, cli: CommandLine):
+    """A command that runs for days must not remember each event."""
+    seen = list[Any]()
+    for name in ("send", "join", "mcp", "wait", "import", "up", "dashboard", "read"):
+        args = argparse.Namespace(home=home, project=None, caller=None)
+        found = context.Context(args, name).room()
+        seen.append((name, found.committed is not None))
+        found.close()
+    assert [name for name, is_noted in seen if is_noted] == ["send", "join"]
+
+
+def test_a_client_over_http_is_not_told_to_try_again(room: LocalRoom, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(24, "Too many open files")
+
+    with served(room) as web:
+        token = web.token("planner")
+        monkeypatch.setattr(unit.Unit, "_ring", fail)
+        answer = web.post("/messages", {"to": "builder", "body": "hello"}, token=token)
+        monkeypatch.undo()
+        assert (answer.status, answer.json["error"]) == (424, "stored_but")
+        assert [mail.id for mail in room.peek("builder")] == [answer.json["id"]]
 
 
 def test_a_reader_that_is_gone_is_no_reason_to_send_again(cli: CommandLine):

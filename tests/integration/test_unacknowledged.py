@@ -9,7 +9,7 @@ import pytest
 
 import postroom
 from postroom.protocol import wire
-from postroom.room import pause
+from postroom.room import push_backoff
 from postroom.room.handout import Return, Want, claim_of, hand_out, settle, stand
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
@@ -148,6 +148,23 @@ def test_a_pause_holds_no_other_mail_back(timed: LocalRoom):
 
 
 @pytest.mark.promise("relay-silent")
+@pytest.mark.parametrize("ask", ["take", "take_bundle"])
+def test_who_asks_gets_what_waits_in_its_order_paused_or_not(timed: LocalRoom, ask: str):
+    paused = timed.send("builder", "paused")
+    silent(timed, 3)
+    fresh = timed.send("builder", "fresh")
+    waiting = [mail.id for mail in timed.peek("builder")]
+    assert waiting == [paused.id, fresh.id]
+    if ask == "take":
+        given = [mail.id for mail in (timed.take("builder"), timed.take("builder")) if mail is not None]
+    else:
+        bundle = timed.take_bundle("builder")
+        assert bundle is not None
+        given = [mail.id for mail in bundle.mails]
+    assert given == waiting
+
+
+@pytest.mark.promise("relay-silent")
 def test_after_its_pause_it_is_pushed_again(timed: LocalRoom, clock: Clock):
     sent = timed.send("builder", "hello")
     silent(timed, 2)
@@ -218,7 +235,7 @@ def test_a_client_that_asks_and_goes_away_before_it_says_more_loses_nothing(
         timed.sweep()
     assert (timed.dead(), state(timed, sent.id)) == ([], "stored")
     fresh = timed.send("builder", "fresh")
-    assert timed.take("builder").id == fresh.id  # type: ignore[union-attr]  # it is not in the way of others
+    assert timed.take("builder", id=fresh.id).id == fresh.id  # type: ignore[union-attr]
 
 
 def test_attempts_that_count_are_counted_among_those_that_do_not(
@@ -239,8 +256,8 @@ def test_attempts_that_count_are_counted_among_those_that_do_not(
 
 
 def test_the_pauses_grow_and_never_end(timed: LocalRoom):
-    assert all(one <= two for one, two in itertools.pairwise(pause.PAUSES))
-    assert pause.PAUSES[-1] == 3600
+    assert all(one <= two for one, two in itertools.pairwise(push_backoff.PAUSES))
+    assert push_backoff.PAUSES[-1] == 3600
 
 
 def test_the_receipt_of_the_command_line_says_when(timed: LocalRoom, cli: CommandLine):

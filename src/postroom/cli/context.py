@@ -15,12 +15,21 @@ if TYPE_CHECKING:
     from postroom.cli.stored import Change
     from postroom.room.local import LocalRoom
 
+# Commands that make one change: a failure after it says so.
+_CHANGING = frozenset(
+    (
+        "send", "ask", "reply", "forward", "decide", "ack", "nack", "withdraw", "join", "leave", "rename",
+        "mute", "topics", "dead", "redact", "prune", "projects", "interrupt", "resume",
+    )
+)  # fmt: skip
+
 
 class Context:
     """One call of the command line."""
 
-    def __init__(self, args: "argparse.Namespace") -> None:
+    def __init__(self, args: "argparse.Namespace", command: str = "") -> None:
         self._args = args
+        self._command = command
         self._room: LocalRoom | None = None
         self.refused: UsageError | None = None  # what is wrong with the config, where the room is open anyway
         self.leaves_journals = False  # whether the command says how these are, or writes them itself
@@ -64,7 +73,7 @@ class Context:
                 from postroom.room.local import open_as_usual
 
                 self._room, self.refused = open_as_usual(args.home, args.project), exc
-            self._room.committed = []
+            self._note_changes(self._room)
             if args.caller:
                 self._room.claim(args.caller)
             elif witness := self._room.scope.witness:
@@ -96,8 +105,9 @@ class Context:
             address, token=token, agent=args.caller or (None if token else found("POSTROOM_AGENT")),
             project=args.project or found("POSTROOM_PROJECT"),
         )  # fmt: skip
-        room.committed = []
-        return cast("LocalRoom", room)
+        found = cast("LocalRoom", room)
+        self._note_changes(found)
+        return found
 
     def project(self) -> str:
         """The project the caller stands in: its agents go by their bare names."""
@@ -113,10 +123,15 @@ class Context:
                 self._room.close()
 
     def follow_up(self) -> None:
-        """What is done for the room when the command's own work is confirmed."""
+        """Do what is left to do for the room when the command's own work is confirmed."""
         room = self._room
-        if room is None or self._address or self.leaves_journals or not room.has_overdue_journals():
+        if room is None or self._address or self.leaves_journals:
             return
+        try:
+            if not room.has_overdue_journals():
+                return
+        except PostroomError:
+            return  # there is no room, or the command has failed because of it
         from postroom.room.overdue import write_overdue
 
         if trouble := write_overdue(room):
@@ -136,6 +151,11 @@ class Context:
 
     # what was changed
 
+    def _note_changes(self, room: "LocalRoom") -> None:
+        """Have the room remember what it stores, unless the command may run for days, or only looks."""
+        if self._command in _CHANGING:
+            room.committed = []
+
     def stored(self, words: str, id: str = "") -> None:
         """Note a change that the room itself does not know of: a failure from here on says so."""
         from postroom.cli.stored import Change
@@ -148,7 +168,7 @@ class Context:
             return self._change
         from postroom.cli.stored import found
 
-        return found(self._room)
+        return found(self._room, self._command)
 
     def after(self, exc: Exception, command: str) -> Exception:
         """Return the failure, or one that says what was stored before it."""
@@ -166,7 +186,7 @@ class Context:
             raise self._unwritten(exc) from exc
 
     def put_bytes(self, content: bytes) -> None:
-        """What somebody attached, just as it is."""
+        """Print an attachment without a change."""
         try:
             self.out.write_bytes(content)
         except OSError as exc:

@@ -94,13 +94,13 @@ class Distant(RemoteRoom):
         self._token, self._where = token, project
         self._rows: list[Json] | None = None
         self.scope, self.store = _Scope(), _Store(self)
-        self.committed: list[str] | None = None  # the messages that were stored there; None: not noted
+        self.committed: list[tuple[str, str]] | None = None  # operations and messages; None: not noted
 
     def call(self, operation: str, /, *, patience: float = 0.0, **args: Any) -> Any:
         found: Any = super().call(operation, patience=patience, **args)
         if self.committed is not None and operation in _CHANGES:
             document = cast("Json", found)
-            self.committed.append(str(document.get("id") or document.get("message") or ""))
+            self.committed.append((operation, str(document.get("id") or document.get("message") or "")))
         return found
 
     @property

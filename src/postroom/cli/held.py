@@ -14,7 +14,7 @@ _WHY = {
     "quiet_hours": "you have quiet hours",
     "digest": "they will come together",
     "rate_limited": "you get many",
-    "retry": "you refused it for now",
+    "deferred": "you refused it for now",
     "api_error": "the API refuses your model's requests; then the next attempt is made",
 }
 

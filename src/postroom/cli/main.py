@@ -96,7 +96,7 @@ def _run(argv: list[str], closing: bool, given: dict[str, object]) -> int:
     parser = catalog.build(name, command)
     args = parser.read(arguments)
     vars(args).update(given)
-    context = Context(args)
+    context = Context(args, name)
     context.leaves_journals = name in _FOR_JOURNALS
     if not closing:
         _contexts.append(context)

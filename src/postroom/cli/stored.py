@@ -1,23 +1,28 @@
-"""Find what a command has stored before it failed, so that the user does not give it again."""
+"""Find what a command has stored before it failed, so that the user does not repeat it."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from postroom.errors import PostroomError, StoredBut, StoreError
+from postroom.errors import PostroomError, StoredBut, StoreError, stored_but
 from postroom.model.address import ROOM
 
 if TYPE_CHECKING:
     from postroom.cli.context import Context
 
-# Each makes one change, so a failure after that is a failure of what comes after.
-_ONE_CHANGE = ("send", "ask", "reply", "forward", "decide", "ack", "nack", "withdraw")
-# What every command may write beside what it is asked for.
-_BESIDE = frozenset(
-    (
-        "delivery.due", "delivery.held", "delivery.returned", "delivery.expired", "delivery.dead",
-        "delivery.offered", "delivery.handed", "delivery.seen", "delivery.labelled", "lease.taken",
-        "lease.ended", "session.started", "session.ended", "agent.route",
-    )
-)  # fmt: skip
+# Each makes one change to mail, so a failure after that is a failure of what comes after.
+_OF_MAIL = ("send", "ask", "reply", "forward", "decide", "ack", "nack", "withdraw")
+# The events of such a change, in words; the room may write others before the command does its work.
+_MAIL = {
+    "delivery.acked": "acknowledged", "delivery.bounced": "refused", "delivery.deferred": "refused for now",
+    "delivery.withdrawn": "withdrawn", "gate.decided": "decided",
+}  # fmt: skip
+_OTHERS = {
+    "agent.interrupted": "", "agent.joined": "", "agent.left": "", "agent.manners": "", "agent.renamed": "",
+    "agent.updated": "", "delivery.retried": "put back into the queue", "message.redacted": "redacted",
+    "project.deleted": "", "room.pruned": "", "topic.subscribed": "", "topic.unsubscribed": "",
+}  # fmt: skip
+# The operations of a room elsewhere, in the same words.
+_OPERATIONS = {"ack": "acknowledged", "nack": "refused", "withdraw": "withdrawn"}
+_CHANGE = "the change is stored"
 
 
 class Change(NamedTuple):
@@ -29,53 +34,42 @@ class Change(NamedTuple):
 
 def failed(change: Change, exc: Exception) -> StoredBut:
     """Return the error that names the change and the failure after it."""
-    if isinstance(exc, StoredBut):
-        return exc
-    why = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
-    facts: dict[str, Any] = {"id": change.id, "message_ref": change.id} if change.id else {}
-    hint = (
-        f"Do not give it again. See: postroom receipts {change.id[-8:]}"
-        if change.id
-        else "Do not give it again."
-    )
-    return StoredBut(f"{change.words}, but {why}", hint=hint, **facts)
+    return exc if isinstance(exc, StoredBut) else stored_but(change.words, exc, change.id)
 
 
 def after(exc: Exception, command: str, context: "Context") -> Exception:
     """Return the failure itself, or one that says what was stored before it."""
     is_ours = isinstance(exc, PostroomError) and not isinstance(exc, StoreError)
-    if command not in _ONE_CHANGE or is_ours or isinstance(exc, StoredBut):
+    if command not in _OF_MAIL or is_ours or isinstance(exc, StoredBut):
         return exc
     change = context.change()
     return failed(change, exc) if change is not None else exc
 
 
-def found(room: Any) -> Change | None:
+def found(room: Any, command: str) -> Change | None:
     """Return the change that the command made, by its first message; None if it made none."""
+    words = _MAIL if command in _OF_MAIL else _MAIL | _OTHERS
     change: Change | None = None
-    for one in room.committed or ():
-        if isinstance(one, str):  # of a room elsewhere
-            return Change(
-                f"what you asked for about message {one[-8:]} is stored" if one else "it is stored", one
-            )
-        for event in _events(room, *one):
-            if event.type in _BESIDE:
-                continue
+    for first, last in room.committed or ():
+        if isinstance(first, str):  # of a room elsewhere
+            return _of(last, last[-8:], _OPERATIONS.get(first, "stored"))
+        for event in _events(room, first, last):
             if event.type == "message.sent" and event.message is not None:
-                if event.message.sender_id == ROOM:
-                    continue
-                return Change(f"message {event.message.handle} is stored", event.message.id)
-            change = change or _about(room, event)
+                if event.message.sender_id != ROOM:
+                    return _of(event.message.id, event.message.handle, "stored")
+            elif event.type in words and change is None:
+                change = _about(room, event, words[event.type])
     return change
 
 
-def _about(room: Any, event: Any) -> Change:
+def _about(room: Any, event: Any, words: str) -> Change:
     seq = event.refs.get("seq")
     message = event.message or (room.store.look().message_at(seq) if seq else None)
-    if message is None:
-        return Change("it is done")
-    what = event.type.removeprefix("delivery.").replace(".", " ")
-    return Change(f"message {message.handle} is {what}", message.id)
+    return _of(message.id, message.handle, words) if message is not None and words else Change(_CHANGE)
+
+
+def _of(id: str, handle: str, words: str) -> Change:
+    return Change(f"message {handle} is {words}", id) if id else Change(_CHANGE)
 
 
 def _events(room: Any, first: int, last: int) -> list[Any]:

@@ -69,7 +69,7 @@ TOOLS = (
         (), _SENT,
         manual=(
             ("to", "an escalation and a broadcast need none"),
-            ("body", "a health_check, and what has a payload, needs none"),
+            ("body", "text; optional for health_check or with a payload"),
             ("payload", "what the type asks for"),
         ),
     ),

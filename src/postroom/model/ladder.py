@@ -123,7 +123,7 @@ class Reason(StrEnum):
     QUIET_HOURS = "quiet_hours"
     DIGEST = "digest"  # for others, to be offered with them
     RATE_LIMITED = "rate_limited"
-    RETRY = "retry"  # its recipient has refused it for now, and wants it again later
+    DEFERRED = "deferred"  # its recipient has refused it for now, and wants it again later
     API_ERROR = "api_error"  # its agent's model takes no requests now
     STOP_CAP = "stop_cap"
     SCHEDULED = "scheduled"

@@ -1,4 +1,4 @@
-"""Refusing a message for now: it waits, longer each time, and comes again. After the last attempt it is dead.
+"""Refuse a message for now: it waits, longer each time, and comes again. After the last refusal it is dead.
 
 `nack` with a time to retry. The count of refusals is part of the delivery, and its event says it too.
 """
@@ -21,14 +21,14 @@ _LONGEST = 1e10  # seconds
 
 
 class Retry(NamedTuple):
-    """When a message that was refused comes again, and how often it is tried in all."""
+    """Say when a message that was refused comes again, and after how many refusals it is dead."""
 
     after: float  # seconds
     attempts: int
     backoff: float  # each pause is so many times as long as the one before
 
     def pause(self, refusals: int) -> int:
-        """Milliseconds after so many refusals."""
+        """Return the milliseconds of the pause after so many refusals."""
         try:
             seconds = self.after * self.backoff ** (refusals - 1)
         except OverflowError:
@@ -37,33 +37,31 @@ class Retry(NamedTuple):
 
 
 def retry(after: float | None, attempts: int | None, backoff: float | None) -> Retry | None:
-    """What was asked for, checked; None: the message is refused for good."""
+    """Return what was asked for, checked; None: the message is refused for good."""
     if after is None:
         for name, value in (("attempts", attempts), ("backoff", backoff)):
             if value is not None:
                 raise InvalidValue(
-                    f"{name} says how to retry, and retry_after is not given",
-                    field=name,
-                    hint="Give retry_after too.",
+                    f"{name} needs retry_after", field=name, hint="Give retry_after, or leave it out."
                 )
         return None
     found = Retry(
         after, ATTEMPTS if attempts is None else attempts, BACKOFF if backoff is None else float(backoff)
     )
     limits = (
-        ("retry_after", found.after, 0.001, _LONGEST, "seconds"),
-        ("attempts", found.attempts, 1, _MOST_ATTEMPTS, "a number of attempts"),
-        ("backoff", found.backoff, 1.0, _LARGEST_BACKOFF, "a factor"),
+        ("retry_after", found.after, 0.001, _LONGEST, "between 1 ms and 300 years"),
+        ("attempts", found.attempts, 1, _MOST_ATTEMPTS, f"from 1 to {_MOST_ATTEMPTS}"),
+        ("backoff", found.backoff, 1.0, _LARGEST_BACKOFF, f"from 1 to {_LARGEST_BACKOFF:g}"),
     )
-    for name, value, least, most, what in limits:
+    for name, value, least, most, words in limits:
         if not least <= value <= most:  # NaN is not
-            raise InvalidValue(f"{name} must be {what} from {least:g} to {most:g}, not {value!r}", field=name)
+            raise InvalidValue(f"{name} must be {words}, not {value!r}", field=name)
     return found
 
 
 def is_deferred(delivery: "Delivery") -> bool:
-    """Whether its recipient has refused it for now, and its time has not come."""
-    return delivery.held and delivery.reason == Reason.RETRY.value
+    """Return True if its recipient has refused it for now, and its time has not come."""
+    return delivery.held and delivery.reason == Reason.DEFERRED.value
 
 
 def defer(
@@ -81,7 +79,7 @@ def defer(
     if message.expires_at is not None:
         due = min(due, message.expires_at)
     payload: Json = {
-        "reason": reason, "why": Reason.RETRY.value, "due_at": due, "deferrals": refusals,
+        "reason": Reason.DEFERRED.value, "words": reason, "due_at": due, "deferrals": refusals,
         "attempts": wanted.attempts,
         "label": in_hand or delivery.state is State.SEEN or delivery.handed_at is not None,
     }  # fmt: skip
@@ -90,10 +88,8 @@ def defer(
     tx.append(
         "delivery.deferred", delivery.recipient_id, about=message, payload=payload, role=role, status="stored"
     )
-    is_last = refusals >= wanted.attempts
-    if one.is_one(message) and one.free(tx, message, delivery.recipient_id) and is_last:
-        return  # others may take it
-    if is_last:
+    others_may_take_it = one.is_one(message) and one.free(tx, message, delivery.recipient_id)
+    if refusals >= wanted.attempts:
         move(State.STORED, State.DEAD)
         times = "once" if refusals == 1 else f"{refusals} times"
         death = f"refused {times}: {reason}"
@@ -101,4 +97,5 @@ def defer(
             "delivery.dead", delivery.recipient_id, about=message, payload={"reason": death}, role=role,
             status="dead",
         )  # fmt: skip
-        bounce(tx, mail, death, refused=True)
+        if not others_may_take_it:
+            bounce(tx, mail, death, refused=True)

@@ -1,4 +1,4 @@
-"""Directions: whether the roles of sender and recipient fit the type of a message.
+"""Check that the roles of sender and recipient fit the type of a message.
 
 Each type says who writes it to whom (`lead → worker`). An agent that has no role is not checked. An agent
 whose role is none of those below is a worker. The supervisor of the other agent fits each place above.
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from postroom.room.directory import Lane
     from postroom.room.local import LocalRoom
 
-BEGINNING = "Against its direction: "
+BEGINNING = "Wrong direction: "
 _ARROW = " → "
 _NAMED = 3  # of several recipients
 
@@ -55,22 +55,22 @@ def check(room: "LocalRoom", lane: "Lane", type: str) -> str:
         return ""
     names = ", ".join(dict.fromkeys(problem for _, problem in wrong[:_NAMED]))
     more = f", and {len(wrong) - _NAMED:,} more" if len(wrong) > _NAMED else ""
-    text = f"{type} goes {direction}, and {names}{more}"
+    text = f"{type} goes {direction}, but {names}{more}"
     if room.settings.directions == "refuse":
         raise WrongDirection(
-            f"{type} was not sent: it goes {direction}, and {names}{more}",
+            f"{type} was not sent: it goes {direction}, but {names}{more}",
             type=type, direction=direction, recipients=[agent.address for agent, _ in wrong],
         )  # fmt: skip
     return BEGINNING + text
 
 
 def joined(note: str, more: str) -> str:
-    """Both, each on a line of its own."""
+    """Return both, each on a line of its own."""
     return f"{note}\n{more}" if note and more else note or more
 
 
 def _places(text: str) -> frozenset[str]:
-    """The places that a side of a direction names: `person or supervisor`; none where it is anyone."""
+    """Return the places that a side of a direction names: `person or supervisor`; none where it is anyone."""
     found = frozenset(trade(one) for one in text.split(" or "))
     return _ANYONE if found & {"anyone", "anybody", ""} else found
 

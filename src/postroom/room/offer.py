@@ -57,10 +57,6 @@ def offer(
         if ref is not None:
             mail = _named(tx, room, ref, who, me)
             room.contest(tx, who.id)  # a listener in this process may have read it already
-        elif (
-            mail is not None and mail.delivery.is_paused
-        ):  # it is given to the agent that asks, after the rest
-            mail = next(iter(tx.pushable(who.id, 1, who.called)), mail)
         if mail is None or mail.delivery.state is not State.STORED:
             return mail
         return claim(

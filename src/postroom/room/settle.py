@@ -207,12 +207,12 @@ def reply(
         message, holds = post(room, tx, lane, wanted)
         if question.type == REQUEST:
             _unwatch(tx, asked)
-        note = _note(tx, question) or note
+        note = "\n".join(filter(None, (_note(tx, question), note)))
     return answer(message, lane.recipients, unit, holds, note)
 
 
 def _note(tx: "WriteTx", question: Message) -> str:
-    """What whoever answers should know."""
+    """Return what the author of an answer should know."""
     if question.type != GATE:
         return ""
     from postroom.room.denial import undecided  # noqa: PLC0415 - for gates only

@@ -9,8 +9,8 @@ from postroom.model.message import Json, Mail
 from postroom.room import one
 from postroom.room.bounce import bounce
 from postroom.room.draft import REQUEST
-from postroom.room.pause import is_over, next_attempt
 from postroom.room.probe import scope_of
+from postroom.room.push_backoff import is_over, next_attempt
 from postroom.room.rest import keep_resting, release
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ brings it once that is committed.
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from postroom import label
-from postroom.errors import PostroomError, StoredBut, of_file
+from postroom import errors, label
+from postroom.errors import StoredBut, of_file
 from postroom.model.address import ROOM
 from postroom.model.enclosure import enclose
 
@@ -171,17 +171,9 @@ class Unit:
 
 def stored_but(message: "Message | None", cause: Exception) -> StoredBut:
     """Return the error for a failure after a commit: it has the id of the message that is stored."""
-    facts = cause.facts if isinstance(cause, PostroomError) else {}
     if message is None:
-        return StoredBut(_words("it is stored", cause), **facts)
-    return StoredBut(
-        _words(f"message {message.handle} is stored", cause), **facts, id=message.id, message_ref=message.id,
-        hint=f"Do not send it again. See how far it got: postroom receipts {message.handle}",
-    )  # fmt: skip
-
-
-def _words(what: str, cause: Exception) -> str:
-    return f"{what}, but {str(cause).removeprefix('it is stored, but ')}"
+        return cause if isinstance(cause, StoredBut) else errors.stored_but("the change is stored", cause)
+    return errors.stored_but(f"message {message.handle} is stored", cause, message.id)
 
 
 def _bring(taken: list[tuple[Courier, Any]], *, is_stored: bool) -> None:

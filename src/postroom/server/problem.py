@@ -22,10 +22,12 @@ _STATUSES: tuple[tuple[type[PostroomError], int], ...] = (
     (errors.ForeignPage, 403),
     (errors.NotAsked, 403),
     (errors.RouteClosed, 403),
+    (errors.WrongDirection, 403),
     (errors.Refused, 409),
     (errors.BridgeError, 409),
     (errors.CannotEdit, 409),
     (errors.NotWoken, 409),
+    (errors.StoredBut, 424),  # not one that clients retry: the change is stored
     (errors.StoreFull, 507),
     (errors.StoreBusy, 503),
     (errors.StoreReadOnly, 503),

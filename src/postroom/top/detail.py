@@ -97,10 +97,11 @@ def _story(events: list[Json], view: View) -> Lines:
     lines: Lines = []
     for one, what in zip(events, whats, strict=True):
         payload, who = one["payload"], names.get(one["agent_id"] or one["human_id"] or "", "")
-        said = [word.route(payload.get("route")), *map(payload.get, ("outcome", "reason", "option"))]
-        why = "  " + ", ".join(plain(str(text)) for text in said if text)
+        why = "words" if one["type"] == "delivery.deferred" else "reason"
+        said = [word.route(payload.get("route")), *map(payload.get, ("outcome", why, "option"))]
+        details = "  " + ", ".join(plain(str(text)) for text in said if text)
         when = Part(f"{full(one['timestamp'])}  ", "dim")
-        lines.append([when, Part(f"{plain(what):<{wide}}"), Part(f" {who}{why}".rstrip(), "dim")])
+        lines.append([when, Part(f"{plain(what):<{wide}}"), Part(f" {who}{details}".rstrip(), "dim")])
     return lines
 
 

@@ -33,7 +33,7 @@ WAITS = {
     Reason.PAUSED: "paused",
     Reason.QUIET_HOURS: "quiet hours",
     Reason.DIGEST: "for a digest",
-    Reason.RETRY: "comes again",
+    Reason.DEFERRED: "comes again",
     Reason.RATE_LIMITED: "gets many",
     Reason.API_ERROR: "refused by its API",
     Reason.STOP_CAP: "enough in a row",
@@ -45,7 +45,7 @@ WAITS = {
 # Those that pass by themselves.
 PASSING = frozenset(
     (Reason.BUSY, Reason.WAKING, Reason.SCHEDULED, Reason.DIGEST, Reason.RATE_LIMITED, Reason.TAKEN,
-     Reason.IN_HAND, Reason.UNPROVEN, Reason.UNACKNOWLEDGED)
+     Reason.IN_HAND, Reason.UNPROVEN, Reason.UNACKNOWLEDGED, Reason.DEFERRED, Reason.API_ERROR)
 )  # fmt: skip
 
 # What stopping means: where a bridge has a way to do it, and where an agent can only be told.

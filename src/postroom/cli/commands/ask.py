@@ -37,7 +37,7 @@ def add_arguments(parser: "Parser") -> None:
     )
     add_content(parser, "request")
     parser.add_argument("--thread", metavar="ID", help="continue the conversation of that message")
-    parser.add_argument("--correlation", metavar="ID", help="a name of yours that its answers bear too")
+    parser.add_argument("--correlation", metavar="ID", help="an ID of your choice; replies carry it too")
     parser.add_argument("--timeout", metavar="TIME", default="30s", help="how long to wait (30s)")
 
 

@@ -14,20 +14,20 @@ HELP = """\
 Refuse a message. It is `bounced`, and its sender gets one letter with your reason.
 To refuse it again does nothing, and says so.
 
-With --retry-after it is refused for now: it is `stored` again, and comes back after that time, then after
-twice that time, and so on. With its last attempt it is `dead`, and its sender gets the letter."""
+With --retry-after it is refused for now: it is `stored` again, and comes back after that time; each later
+pause is --backoff times as long. After --attempts refusals it is `dead`, and its sender gets the letter."""
 EXAMPLES = """\
   postroom nack 5f0c9a1e --reason "Not my part of the code: ask backend."
-  postroom nack 5f0c9a1e --reason "The build runs." --retry-after 5m --attempts 3 --backoff 2"""
+  postroom nack 5f0c9a1e --reason "It builds." --retry-after 5m --attempts 5"""
 
 
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("id", metavar="ID", help="a message's id or its last 8 digits")
     parser.add_argument("--reason", metavar="TEXT", required=True, help="why; the sender will read it")
     parser.add_argument("--retry-after", metavar="TIME", help="let it come again after 90s, 10m, 2h …")
-    parser.add_argument("--attempts", metavar="N", type=int, help="how often it is tried in all (3)")
+    parser.add_argument("--attempts", metavar="N", type=int, help="refusals until the message is dead (3)")
     parser.add_argument(
-        "--backoff", metavar="FACTOR", type=float, help="how many times longer each further pause is (2)"
+        "--backoff", metavar="FACTOR", type=float, help="factor by which each pause grows (2)"
     )
 
 
@@ -54,6 +54,11 @@ def _defer(args: "argparse.Namespace", context: "Context") -> int:
     """Refuse it for now."""
     from postroom.cli.moment import minute, span
 
+    for name in ("attempts", "backoff"):
+        if args.retry_after is None and getattr(args, name) is not None:
+            from postroom.errors import InvalidValue
+
+            raise InvalidValue(f"--{name} needs --retry-after", field=name, hint="Add: --retry-after 5m")
     delivery = context.room().nack(
         args.id, args.reason, retry_after=None if args.retry_after is None else span(args.retry_after),
         attempts=args.attempts, backoff=args.backoff,
@@ -62,5 +67,5 @@ def _defer(args: "argparse.Namespace", context: "Context") -> int:
     if delivery.due_at is not None:
         context.note(f"It comes again at {minute(delivery.due_at)}.")
     elif delivery.ended_at is not None:
-        context.note(f"That was its last attempt, and its sender is told: {delivery.reason}")
+        context.note(f"That was the last refusal, and its sender is told: {delivery.reason}")
     return 0

@@ -35,7 +35,6 @@ EXAMPLES = """\
   postroom send builder "Stand-up." --at 2031-05-04T10:00"""
 
 WAIT_SECONDS = 30.0
-_DIRECTION = "Against its direction: "  # as `postroom.room.direction` begins
 
 
 def add_arguments(parser: "Parser") -> None:
@@ -53,7 +52,7 @@ def add_arguments(parser: "Parser") -> None:
     parser.add_argument("--thread", metavar="ID", help="continue the conversation of that message")
     parser.add_argument("--reply-to", metavar="ID", help="the message this one answers")
     parser.add_argument(
-        "--correlation", metavar="ID", help="a name of yours that its answers bear too; see: postroom wait"
+        "--correlation", metavar="ID", help="an ID of your choice; replies carry it too; see: postroom wait"
     )
     parser.add_argument(
         "--wait", metavar="RUNG", help="wait until it is stored, offered, seen or acked by all"
@@ -168,7 +167,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 
 
 def _whom(args: "argparse.Namespace", context: "Context") -> tuple[str, str | None]:
-    """The address and the text. An escalation and a broadcast need no address: their one word is the text."""
+    """Return the address and the text. An escalation or a broadcast needs no address."""
     if args.to is None or args.body is not None or args.type not in ("escalation", "broadcast"):
         if args.to is None and args.type not in ("escalation", "broadcast"):
             from postroom.errors import UsageError
@@ -262,9 +261,12 @@ def _state(sent: "Sent", context: "Context") -> str:
         name = delivery.recipient
         told_of = context.out.fold(f"{name}: {text}", 4).removeprefix(name)
         lines.append(f"  {paint(name, 'bold')}{told_of}\n")
-    for note in sent.note.splitlines():
-        if note.startswith(_DIRECTION):
-            context.note(note)
-        else:
-            lines.append(f"  {paint(note, 'yellow')}\n")
+    if sent.note:
+        from postroom.room.direction import BEGINNING
+
+        for note in sent.note.splitlines():
+            if note.startswith(BEGINNING):
+                context.note(note)
+            else:
+                lines.append(f"  {paint(note, 'yellow')}\n")
     return "".join(lines)

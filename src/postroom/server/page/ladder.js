@@ -57,7 +57,7 @@ export function reason(delivery, agent) {
 const isTyped = (agent) => ["tmux", "pty"].includes(agent?.sessions.find((one) => one.presence !== "gone")?.bridge ?? "");
 
 /** Reasons that pass by themselves. */
-const PASSING = new Set(["busy", "waking", "scheduled", "digest", "rate_limited", "api_error", "retry", "taken", "in_hand", "unproven", "unacknowledged"]);
+const PASSING = new Set(["busy", "waking", "scheduled", "digest", "rate_limited", "api_error", "deferred", "taken", "in_hand", "unproven", "unacknowledged"]);
 
 /**
  * One delivery in a word.

@@ -42,7 +42,7 @@ const WAIT = {
   paused: ["paused", "It is paused. Its mail waits until it is resumed."],
   quiet_hours: ["quiet hours", "It has quiet hours."],
   digest: ["for a digest", "It will be offered together with others."],
-  retry: ["comes again", "Its recipient refused it for now; it comes again later."],
+  deferred: ["comes again", "Its recipient refused it for now; it comes again later."],
   api_error: ["refused by its API", "The API refuses its agent's requests; one is tried again at the time given."],
   rate_limited: ["gets many", "It gets many messages; this one waits its turn."],
   stop_cap: ["enough in a row", "It has gone on for mail three times; now it needs a person’s word, or ten minutes."],

@@ -100,7 +100,7 @@ def _delivery_labelled(tx: "WriteTx", _: Event, key: Key) -> None:
 def _delivery_deferred(tx: "WriteTx", e: Event, key: Key) -> None:
     p = e.payload
     statement = "delivery_defer" if key[2] in (OFFERED, DONE) else "delivery_defer_waiting"
-    tx.run(statement, (*key, p["why"], p["due_at"], p["deferrals"], p["label"]))
+    tx.run(statement, (*key, p["reason"], p["due_at"], p["deferrals"], p["label"]))
     tx.stirred.add(e.party)  # the marker must not outlast its time
     tx.unsettled.add(e.party)
 

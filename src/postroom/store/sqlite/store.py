@@ -318,11 +318,9 @@ class SqliteStore:
         try:
             self._threads.end.sync_wal(self.path + "-wal")
         except OSError as exc:
-            raise errors.StoredBut(
-                f"it is stored, but the disk did not confirm it: {exc}",
-                hint="It survives any crash of a process, perhaps not a power cut. Check the disk.",
-                path=self.path,
-            ) from exc
+            problem = errors.StoreError(f"the disk did not confirm it: {exc}", path=self.path)
+            hint = "It survives any crash of a process, perhaps not a power cut. Check the disk."
+            raise errors.stored_but("the change is stored", problem, hint=hint) from exc
 
     # the room as a whole
 

@@ -1,8 +1,8 @@
-"""Pauses between attempts by connections: a client that only receives does not lose its mail.
+"""Space out attempts by connections: a client that only receives does not lose its mail.
 
 A connection that ended without an acknowledgement proves nothing about the message. So its attempt does not
-count towards `max_unproven`, and the delivery is pushed again after a pause, which grows. Until then an agent
-that asks for the message gets it at once.
+count towards `max_unproven`, and the delivery is pushed again after a pause, which grows. An agent that asks
+for mail gets it before that, in the usual order.
 """
 
 from typing import TYPE_CHECKING
