@@ -67,6 +67,10 @@ class _Found(NamedTuple):
     is_plain: bool  # whether it may have the name of one of the room's
 
 
+class _Unseen(Exception):
+    """Says that a message came into the room after its files were looked for."""
+
+
 class Arrivals:
     """Those of one mailbox."""
 
@@ -202,20 +206,11 @@ class Arrivals:
     # into the room
 
     def _store(self, found: list[_Found], session: Session) -> None:
-        """All of them in one transaction, and then each by its new name."""
-        refused: list[tuple[_Found, PostroomError]] = []
-        stored: list[tuple[_Found, Message]] = []
-        with Unit(self._room, prompt=False) as tx:
-            self._check(tx)
-            was = set(tx.stirred)
-            for each in found:
-                try:
-                    stored.append((each, self._one(tx, each, session)))
-                except (StoreError, OSError, MemoryError):
-                    raise
-                except PostroomError as exc:
-                    refused.append((each, exc))
-            tx.stirred -= {self._box.id} - was  # it lies where its reader looks
+        """Store all of them in one transaction, and then give each its new name."""
+        while True:
+            with suppress(_Unseen):
+                stored, refused = self._stored(found, session, self._copies(found))
+                break
         step("raw-stored")
         for each, message in stored:
             if each.folder is Folder.INBOX:
@@ -224,6 +219,48 @@ class Arrivals:
             if each.folder is Folder.INBOX:
                 self._refuse(each.name, why)
 
+    def _stored(
+        self, found: list[_Found], session: Session, copies: dict[int, set[str]]
+    ) -> tuple[list[tuple[_Found, Message]], list[tuple[_Found, PostroomError]]]:
+        """Store them; return the messages, and what is refused. No call to the shelf: it may be slow."""
+        refused: list[tuple[_Found, PostroomError]] = []
+        stored: list[tuple[_Found, Message]] = []
+        with Unit(self._room, prompt=False) as tx:
+            self._check(tx)
+            was = set(tx.stirred)
+            for each in found:
+                try:
+                    message = self._one(tx, each, session, copies)
+                except (StoreError, OSError, MemoryError):
+                    raise
+                except PostroomError as exc:
+                    refused.append((each, exc))
+                else:
+                    stored.append((each, message))
+                    copies.setdefault(message.seq, set()).add(each.name)
+            tx.stirred -= {self._box.id} - was  # it lies where its reader looks
+        return stored, refused
+
+    def _copies(self, found: list[_Found]) -> dict[int, set[str]]:
+        """Find the files of the messages that these letters may repeat, by the numbers of the messages."""
+        look, copies = self._room.store.look(), dict[int, set[str]]()
+        for each in found:
+            try:
+                known, address = self._sender(look, each.read.letter.sender)
+            except StoreError:
+                raise
+            except PostroomError:
+                continue  # it is refused, or takes nothing
+            keys = self._keys(each, known, address)[1]
+            for message in [look.message_by_key(known.id, one) for one in keys] if known else ():
+                if message is not None and message.seq not in copies:
+                    copies[message.seq] = {
+                        one
+                        for one in self.names(message)
+                        if any(self._shelf.has(folder, one) for folder in (Folder.INBOX, Folder.READ))
+                    }
+        return copies
+
     def _name(self, each: _Found, message: Message) -> None:
         usual = inbox_name(message)
         if each.is_plain and each.picked.rename(usual):
@@ -231,31 +268,38 @@ class Arrivals:
         else:
             self._known[each.name] = message.seq
 
-    def _one(self, tx: WriteTx, each: _Found, session: Session) -> Message:
+    def _one(self, tx: WriteTx, each: _Found, session: Session, copies: dict[int, set[str]]) -> Message:
         """The message that a file is; of a letter that is there already, `KeyConflict`."""
-        word, owner = each.read.letter.sender, self._box.agent
-        known, address = self._sender(tx, word)
-        about = self._about(each, known.address if known else self._as_known(address), owner)
-        wanted, message = raw_key(owner.id, each.read.letter.id), None
-        for its_key in (wanted, f"{wanted}:{about['sha256']}"):
+        owner, message = self._box.agent, None
+        known, address = self._sender(tx, each.read.letter.sender)
+        about, keys = self._keys(each, known, address)
+        for its_key in keys:
             message = tx.message_by_key(known.id, its_key) if known else None
             if message is None:
                 message = self._post(tx, each, known or address, its_key, about)
                 break
             if _digest(message) in (about["sha256"], None):
-                self._check_only(tx, each, message)
+                self._check_only(tx, each, message, copies)
                 break
         assert message is not None
         if (mail := tx.mail(message.seq, owner.id)) is not None:
             self._offer(tx, mail, session, is_read=each.folder is Folder.READ)
         return message
 
-    def _check_only(self, tx: WriteTx, each: _Found, message: Message) -> None:
-        """The same letter in another file is a repeat, unless that is what became of the first."""
-        every, mail = self.names(message), tx.mail(message.seq, self._box.id)
-        others = [one for one in every if one != each.name]
-        if any(self._shelf.has(folder, one) for folder in (Folder.INBOX, Folder.READ) for one in others):
+    def _keys(self, each: _Found, known: Agent | None, address: str) -> tuple[Json, tuple[str, str]]:
+        """Say what the room notes of a letter, and the keys under which it may be there."""
+        owner = self._box.agent
+        about = self._about(each, known.address if known else self._as_known(address), owner)
+        wanted = raw_key(owner.id, each.read.letter.id)
+        return about, (wanted, f"{wanted}:{about['sha256']}")
+
+    def _check_only(self, tx: WriteTx, each: _Found, message: Message, copies: dict[int, set[str]]) -> None:
+        """Refuse the same letter in another file, unless that is what became of the first."""
+        if message.seq not in copies:
+            raise _Unseen
+        if copies[message.seq] - {each.name}:
             raise _twice(message)
+        every, mail = self.names(message), tx.mail(message.seq, self._box.id)
         is_open = mail is not None and mail.delivery.state in (State.STORED, State.OFFERED)
         if not is_open and each.name not in every:
             raise _twice(message)
@@ -269,7 +313,7 @@ class Arrivals:
         if is_read and mail.delivery.state is State.OFFERED:
             see(tx, mail, evidence=Evidence.AGENT)
 
-    def _sender(self, tx: WriteTx, word: str) -> tuple[Agent | None, str]:
+    def _sender(self, tx: ReadTx | WriteTx, word: str) -> tuple[Agent | None, str]:
         """Whoever it says it is from, if that is somebody, and by which address. That is believed as little
         as any other name that nothing proves.
         """
