@@ -110,7 +110,7 @@ def _searched(events: str, store: "Store", *, accepted: bool) -> list[tuple[_Fou
     look, first = store.look(), store.whole().first()
     known = set[str]() if accepted else _accepted(events)
     ahead, void = _Found(), _Found()
-    for found, is_void in told.every(events):
+    for found, is_void in told.Journals(events).every():
         if found.seq < first or line.is_removed(found.text):
             continue
         match = _BEGINNING.match(found.text)
@@ -137,7 +137,7 @@ def begin(events: str, store: "Store") -> int:
     It is the same one again where a process was killed before it came to `end`.
     """
     before = _state(events)
-    number = before["number"] if before.get("is_open") else 1 + told.losses(events)
+    number = before["number"] if before.get("is_open") else 1 + told.Journals(events).losses()
     found = [one for one, _ in _search(events, store, accepted=False)]
     for other in found[1:]:
         found[0].ids.update(other.ids)

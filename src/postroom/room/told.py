@@ -37,50 +37,67 @@ def broken(found: Line, why: str) -> JournalBroken:
     return JournalBroken(f"{found.path}:{found.number}: {why}", path=found.path, line=found.number)
 
 
-def lines(events: str) -> Iterator[Line]:
-    """Those that count, merged by seq."""
-    return heapq.merge(*(_counting(files) for files in segment.settled(events).values()))
+class Journals:
+    """All journals as they are now. Each file is read once for its rewinds, and once for its lines."""
 
+    def __init__(self, events: str) -> None:
+        self._events = events
+        self._files = segment.settled(events)
+        self._rewinds = {stem: _rewinds(files) for stem, files in self._files.items()}
 
-def every(events: str) -> Iterator[tuple[Line, bool]]:
-    """All lines, one journal after the other, and whether they are voided."""
-    for stem, files in segment.settled(events).items():
-        yield from ((found, by is not None) for found, by in _marked(files))
-        for void in segment.voids(events, stem):
-            yield from ((found, True) for found, _ in _marked([void]))
+    def lines(self) -> Iterator[Line]:
+        """Merge the lines that count, by seq."""
+        return heapq.merge(*(self._counting(stem) for stem in self._files))
 
+    def every(self) -> Iterator[tuple[Line, bool]]:
+        """Give all lines, one journal after the other, and whether they are voided."""
+        for stem in self._files:
+            yield from ((found, by is not None) for found, by in self._marked(stem))
+            for void in segment.voids(self._events, stem):
+                yield from ((found, True) for found, _ in _marked([void], _rewinds([void])))
 
-def voided(events: str) -> list[Line]:
-    """What the latest loss has voided, by seq: from the first event that the store had lost."""
-    journals, found = segment.settled(events), list[Line]()
-    rewinds = [one.loss for files in journals.values() for one in _rewinds(files)]
-    files = [one for stem in journals for one in segment.voids(events, stem)]
-    number, at = max(rewinds, default=(0, ""))
-    if (
-        number or not rewinds
-    ):  # where no rewind has a number, an earlier version wrote them, and named the files
-        number = max([number, *(segment.loss_of(one.path) for one in files)])
-        at = max((when for n, when in rewinds if n == number), default="")
-    for its in journals.values():
-        found += [
+    def voided(self) -> list[Line]:
+        """Give what the latest loss has voided, by seq: from the first event that the store had lost."""
+        rewinds = [one.loss for its in self._rewinds.values() for one in its]
+        files = [one for stem in self._files for one in segment.voids(self._events, stem)]
+        if not rewinds and not files:
+            return []
+        number, at = max(rewinds, default=(0, ""))
+        if (
+            number or not rewinds
+        ):  # where no rewind has a number, an earlier version wrote them, and named the files
+            number = max([number, *(segment.loss_of(one.path) for one in files)])
+            at = max((when for n, when in rewinds if n == number), default="")
+        found = [
             text
-            for text, by in _marked(its)
+            for stem in self._files
+            if self._rewinds[stem]
+            for text, by in self._marked(stem)
             if by is not None and by.loss[0] == number and (number or by.loss[1] == at)
         ]
-    for one in files:
-        if not number or segment.loss_of(one.path) == number:
-            found += [text for text, by in _marked([one]) if by is None]
-    return sorted(found)
+        for one in files:
+            if not number or segment.loss_of(one.path) == number:
+                found += [text for text, by in _marked([one], _rewinds([one])) if by is None]
+        return sorted(found)
+
+    def losses(self) -> int:
+        """Give the number of the latest loss."""
+        named = [
+            segment.loss_of(one.path) for stem in self._files for one in segment.voids(self._events, stem)
+        ]
+        return max([0, *named, *(one.loss[0] for its in self._rewinds.values() for one in its)])
+
+    def _counting(self, stem: str) -> Iterator[Line]:
+        """Give the lines of one journal that still count, in the order of their seq."""
+        return (found for found, by in self._marked(stem) if by is None)
+
+    def _marked(self, stem: str) -> Iterator[tuple[Line, "_Rewind | None"]]:
+        return _marked(self._files[stem], self._rewinds[stem])
 
 
-def _counting(files: list[Segment]) -> Iterator[Line]:
-    """The lines of one journal that still count, in the order of their seq."""
-    return (found for found, by in _marked(files) if by is None)
-
-
-def _marked(files: list[Segment]) -> Iterator[tuple[Line, _Rewind | None]]:
-    """The lines of one journal, and the first rewind that voids each."""
-    rewinds, index = _rewinds(files), 0
+def _marked(files: list[Segment], its: list[_Rewind]) -> Iterator[tuple[Line, _Rewind | None]]:
+    """Give the lines of one journal, and the first rewind that voids each."""
+    rewinds, index = list(its), 0
     lowest = _lowest(rewinds)
     for found in files:
         for number, text in segment.lines(found):
@@ -120,10 +137,3 @@ def _rewinds(files: list[Segment]) -> list[_Rewind]:
                 loss = said.get("loss") or 0, said.get("timestamp") or ""
                 found.append(_Rewind(index, to, loss))
     return found
-
-
-def losses(events: str) -> int:
-    """The number of the latest loss."""
-    journals = segment.settled(events)
-    named = [segment.loss_of(one.path) for stem in journals for one in segment.voids(events, stem)]
-    return max([0, *named, *(one.loss[0] for files in journals.values() for one in _rewinds(files))])
