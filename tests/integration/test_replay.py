@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from postroom.errors import JournalBroken, Refused, UnknownMessage
 from postroom.room import digest, journal, keep, line, replay, segment, snapshot
 from postroom.room.local import LocalRoom
+from postroom.room.refusal import refused
 from postroom.room.verify import verify
+from postroom.runtimes.contract import Failure
 from tests.clockwork import START
 from tests.room_activity import busy_room, reopened, told
 
@@ -395,6 +397,7 @@ def test_every_column_of_the_state_enters_the_digest(home: str) -> None:
         with room.write() as tx:
             payload = {"id": "s1", "runtime": "test", "process": "1", "epoch": 1}
             tx.append("session.started", room.who("builder").id, payload=payload)
+            refused(tx, room.who("reviewer").id, Failure("Overloaded"))
         room.subscribe("of-its-own", agent="builder")
         room.decide(room.send("builder", "?", type="decision_gate").id, "approve", agent="builder")
         tables = {table: list(room.store.whole().rows(table)) for table in digest.TABLES}
