@@ -24,7 +24,10 @@ from postroom.room.guard import IMPORT
 from postroom.room.imported import Piece, Ref, Rung
 from postroom.text import encode, storable
 
-_RUNGS = {Box.WAITING: Rung.WAITING, Box.UNSENT: Rung.WAITING, Box.DONE: Rung.SEEN, Box.SENT: Rung.GONE}
+_RUNGS = {
+    Box.WAITING: Rung.WAITING, Box.UNSENT: Rung.WAITING, Box.DONE: Rung.SEEN, Box.CLAIMED: Rung.SEEN,
+    Box.SENT: Rung.GONE,
+}  # fmt: skip
 _FURTHER = (Rung.GONE, Rung.WAITING, Rung.SEEN, Rung.ACKED, Rung.REFUSED)  # what tells more of a letter
 
 
@@ -63,9 +66,8 @@ def plan(tree: Tree, source: str, settings: Settings, home: str, renamed: Mappin
             continue
         rung, why = said.get(copy.ref, (copy.rung, ""))
         answered, begun = index.answered(copy), index.begun(copy)
-        pieces.append(
-            Piece(copy.sender, copy.to, wanted, rung, why, answered and answered.ref, begun and begun.ref)
-        )
+        piece = Piece(copy.sender, copy.to, wanted, rung, why, answered and answered.ref, begun and begun.ref)
+        pieces.append(piece._replace(is_claimed=copy.found.box is Box.CLAIMED))
     return Mail(
         source,
         [names[owner] for owner in tree.owners],
@@ -92,7 +94,7 @@ def _copies(one: Found, tree: Tree, names: Mapping[str, str], left: list[LeftOut
     except InvalidLetter as exc:
         left.append(LeftOut(one.where, str(exc)))
         return
-    is_read = one.box in (Box.WAITING, Box.DONE)
+    is_read = one.box not in (Box.UNSENT, Box.SENT)
     readers = {one.owner: [names[one.owner]]} if is_read else _readers(one, tree, names)
     left += [LeftOut(one.where, _nobody(word)) for word, meant in readers.items() if not meant]
     for to in dict.fromkeys(address for meant in readers.values() for address in meant):

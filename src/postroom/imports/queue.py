@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from enum import Enum
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
 from postroom.bridges.files import dialect, naming
@@ -36,8 +37,9 @@ from postroom.text import storable
 
 _MAGIC = b"SQLite format 3\0"
 _PATIENCE = 5.0  # seconds for which another program may have the file locked
-_PAGE = 1000  # rows that are read at a time
+PAGE = 1000  # rows that are read at a time
 _MOST = 200_000  # rows
+_REMEMBERED = 50_000  # correlations that a follower remembers; it looks up the others in the table
 WAITING = ("", "pending", "new", "queued", "unread", "waiting", "sent", "open")
 CLAIMED = ("claimed", "processing", "in_progress", "in-progress", "taken", "running")
 _WORDS = ("ack", "nack")  # types that say something of another message
@@ -65,7 +67,15 @@ class Table(NamedTuple):
         """What is true of a row that nobody is done with, as SQL."""
         if self.shape is Shape.READ:
             return f"{self.column('read_at')} IS NULL"
-        words = ", ".join(f"'{word}'" for word in (*WAITING, *CLAIMED))
+        return self._is_one_of(*WAITING, *CLAIMED)
+
+    @property
+    def waits(self) -> str:
+        """Tell, as SQL, whether nobody has a row of a table with a status in hand."""
+        return self._is_one_of(*WAITING)
+
+    def _is_one_of(self, *statuses: str) -> str:
+        words = ", ".join(f"'{word}'" for word in statuses)
         return f"lower(coalesce({self.column('status')}, '')) IN ({words})"
 
 
@@ -87,12 +97,23 @@ class Row(NamedTuple):
 
     @property
     def box(self) -> Box:
-        """Whether it waits; of what it does not say that it waits, nobody is given it again."""
+        """Tell whether it waits. Nobody is given again what does not say that it waits."""
         if self.said.get("read_at") is not None or self.said.get("done_at") is not None:
             return Box.DONE
         if self.table.shape is Shape.READ:
             return Box.WAITING
-        return Box.WAITING if str(self.said.get("status") or "").lower() in WAITING else Box.DONE
+        return Box.WAITING if self.status in WAITING else Box.CLAIMED if self.status in CLAIMED else Box.DONE
+
+    @property
+    def status(self) -> str:
+        return str(self.said.get("status") or "").lower()
+
+    @property
+    def is_open(self) -> bool:
+        """Tell in Python what `Table.open` tells in SQL."""
+        if self.table.shape is Shape.READ:
+            return self.said.get("read_at") is None
+        return self.status in (*WAITING, *CLAIMED)
 
 
 def is_queue(path: str) -> bool:
@@ -208,7 +229,7 @@ def rows(
     count = 0
     for table in of:
         last = (after or {}).get(table.name, -(1 << 63))
-        while page := select(db, table, "rowid > ? ORDER BY rowid LIMIT ?", last, _PAGE):
+        while page := select(db, table, "rowid > ? ORDER BY rowid LIMIT ?", last, PAGE):
             last, count = page[-1].rowid, count + len(page)
             if count > _MOST:
                 raise Refused(
@@ -227,21 +248,26 @@ def select(db: sqlite3.Connection, table: Table, condition: str, *values: Any) -
 class Reader:
     """Reads rows as letters, in their order: it knows who was named before, and what answers what."""
 
-    def __init__(self, of: list[Table], renamed: Mapping[str, str]) -> None:
-        self.tables, self.renamed = of, renamed
+    def __init__(
+        self, of: list[Table], renamed: Mapping[str, str], db: sqlite3.Connection | None = None
+    ) -> None:
+        """`db`: where to look up what answers what, once there is too much of it to remember."""
+        self.tables, self.renamed, self._db = of, renamed, db
         self.left: list[LeftOut] = []
         self._names: dict[str, None] = {}
         self._asked: dict[tuple[str, str, str, str], tuple[int, str]] = {}  # by correlation and the two
-        self._everybody: dict[tuple[str, int, str], list[str]] = {}  # for whom a row was that is for all
+        self._has_forgotten = False  # some of these
+        self._everybody: dict[tuple[str, int, str], int] = {}  # how many were named before a row for all
 
     def found(self, row: Row) -> list[Found]:
         """A row for each of its readers; none, and it is left out, where it is no letter."""
         said = row.said
         sender, to = (_text(said.get(name)) for name in _PARTIES[row.table.shape])
         is_all = is_everybody(to) or (row.table.shape is Shape.STATUS and not to)
-        known = [name for name in self._names if name != sender]
-        if is_all:  # whoever is named later was not meant then
-            known = self._everybody.setdefault((row.table.name, row.rowid, sender), known)
+        known = list[str]()
+        if is_all:  # who is named later was not meant then
+            count = self._everybody.setdefault((row.table.name, row.rowid, sender), len(self._names))
+            known = [name for name in islice(self._names, count) if name != sender]
         self._names |= dict.fromkeys(name for name in (sender, "" if is_all else to) if name)
         try:
             for name in (sender, *(() if is_all else (to,))):
@@ -281,8 +307,23 @@ class Reader:
         if not correlation:
             return ""
         self._asked.setdefault((row.table.name, correlation, sender, reader), (row.rowid, row.id))
-        rowid, id = self._asked.get((row.table.name, correlation, reader, sender), (row.rowid, ""))
+        found = self._asked.get((row.table.name, correlation, reader, sender))
+        if self._db is not None and len(self._asked) > _REMEMBERED:
+            del self._asked[next(iter(self._asked))]
+            self._has_forgotten = True
+        if found is None and self._db is not None and self._has_forgotten:
+            found = self._look_up(self._db, row.table, correlation, reader, sender)
+        rowid, id = found or (row.rowid, "")
         return id if rowid < row.rowid else ""
+
+    def _look_up(
+        self, db: sqlite3.Connection, table: Table, correlation: str, sender: str, reader: str
+    ) -> tuple[int, str] | None:
+        """Find the first row of a correlation that went from one to the other."""
+        columns = [table.column(name) for name in ("correlation_id", "from_agent", "to_agent")]
+        where = " AND ".join(f"{column} = ?" for column in columns)
+        found = select(db, table, f"{where} ORDER BY rowid LIMIT 1", correlation, sender, reader)
+        return (found[0].rowid, found[0].id) if found else None
 
 
 _PARTIES = {Shape.STATUS: ("from_agent", "to_agent"), Shape.READ: ("sender", "recipient")}

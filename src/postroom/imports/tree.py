@@ -34,6 +34,7 @@ class Box(StrEnum):
 
     WAITING = "inbox"
     DONE = "processed"
+    CLAIMED = "claimed"  # in a queue: somebody there has it in hand
     UNSENT = "outbox"
     SENT = "sent"
 
