@@ -115,7 +115,14 @@ class Context:
     def follow_up(self) -> None:
         """What is done for the room when the command's own work is confirmed."""
         room = self._room
-        if room is None or self._address or self.leaves_journals or not room.has_overdue_journals():
+        if room is None or self._address or self.leaves_journals:
+            return
+        from postroom.errors import PostroomError
+
+        try:
+            if not room.has_overdue_journals():
+                return
+        except PostroomError:  # there is no room yet, say: the command's own work is done all the same
             return
         from postroom.room.overdue import write_overdue
 
