@@ -297,7 +297,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "deep.json": (b"[" * 100_000, "nested too deep"),
     "number.json": (7, "a JSON object"),
     "nobody.json": ({"text": "x"}, "from nobody"),
-    "unnamed.json": ({"from": "…", "text": "x"}, "nobody can be called"),
+    "unnamed.json": ({"from": "…", "text": "x"}, "cannot be an agent's name"),
     "empty.json": ({"from": "a"}, "empty"),
     "nul.json": ({"from": "a", "text": "\0"}, "NUL"),
     "half-a-character.json": (b'{"from": "a", "text": "\\ud800"}', "half a character"),

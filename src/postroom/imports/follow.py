@@ -127,7 +127,7 @@ class Follower:
         self._place = self._place or now
         if now is None or now != self._place:
             hint = f"Run it again when it is there: postroom import {self._path} --follow"
-            raise StoreReadOnly(f"{self._path} is gone, or is another file by now", hint=hint)
+            raise StoreReadOnly(f"{self._path} was removed or replaced", hint=hint)
 
     def _later(self, exc: StoreBusy) -> float:
         now = time.monotonic()
@@ -310,7 +310,7 @@ class Follower:
                 why = f"{mail.delivery.state}: {mail.delivery.reason or 'no reason was given'}"
                 if why != one.trouble:
                     one.trouble = why
-                    self._tell(f"{one.row.where} gets no further: {why}")
+                    self._tell(f"{one.row.where} will not be marked done: {why}")
         if any(one in (State.OFFERED, State.SEEN, State.ACKED) for one in states):
             return _CLAIMED
         is_back = one.is_ours and states and all(one is State.STORED for one in states)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from postroom.bridges.files import naming
-from postroom.bridges.files.dialect import Read, is_everybody
+from postroom.bridges.files.dialect import Read, names_everyone
 from postroom.bridges.files.letter import ACK, NACK, Letter, reason
 from postroom.bridges.files.wording import drafted
 from postroom.clock import iso
@@ -83,7 +83,7 @@ def _mentioned(tree: Tree) -> list[str]:
     names: dict[str, None] = {}
     for one in tree.found:
         words = (one.read.letter.sender, *one.read.to)
-        names |= dict.fromkeys(word for word in words if word and not is_everybody(word))
+        names |= dict.fromkeys(word for word in words if word and not names_everyone(word))
     return list(names)
 
 
@@ -109,7 +109,7 @@ def _writer(one: Found, names: Mapping[str, str]) -> str:
             raise InvalidLetter(f"it says that it is from {said!r}, and lies in {owner}'s outbox")
         return owner
     if said not in names:
-        raise InvalidLetter(_nobody(said) if said else "it says from nobody")
+        raise InvalidLetter(_nobody(said) if said else "the letter has no `from`")
     return names[said]
 
 
@@ -117,13 +117,13 @@ def _readers(one: Found, tree: Tree, names: Mapping[str, str]) -> dict[str, list
     """Whom each word means that a letter in an outbox names."""
     others = [names[owner] for owner in tree.owners if owner != one.owner]
     return {
-        word: others if is_everybody(word) else [names[word]] if word in names else []
+        word: others if names_everyone(word) else [names[word]] if word in names else []
         for word in one.read.to or ("",)
     }
 
 
 def _nobody(word: str) -> str:
-    return f"nobody can be called {word!r}"
+    return f"{word!r} cannot be an agent's name"
 
 
 def _key(sender: str, to: str, read: Read) -> str:

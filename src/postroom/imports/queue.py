@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, NamedTuple, cast
 
 from postroom.bridges.files import dialect, naming
-from postroom.bridges.files.dialect import is_everybody
+from postroom.bridges.files.dialect import names_everyone
 from postroom.config import Settings
 from postroom.errors import (
     InvalidLetter,
@@ -260,10 +260,10 @@ class Reader:
         self._everybody: dict[tuple[str, int, str], int] = {}  # how many were named before a row for all
 
     def found(self, row: Row) -> list[Found]:
-        """A row for each of its readers; none, and it is left out, where it is no letter."""
+        """A row for each of its readers; none, and it is left out, where it is not a letter."""
         said = row.said
         sender, to = (_text(said.get(name)) for name in _PARTIES[row.table.shape])
-        is_all = is_everybody(to) or (row.table.shape is Shape.STATUS and not to)
+        is_all = names_everyone(to) or (row.table.shape is Shape.STATUS and not to)
         known = list[str]()
         if is_all:  # who is named later was not meant then
             count = self._everybody.setdefault((row.table.name, row.rowid, sender), len(self._names))
@@ -272,10 +272,11 @@ class Reader:
         try:
             for name in (sender, *(() if is_all else (to,))):
                 if not name or not naming.address(name, self.renamed):
-                    raise InvalidLetter(f"nobody can be called {name!r}" if name else "it does not say who")
+                    why = f"{name!r} cannot be an agent's name"
+                    raise InvalidLetter(why if name else "sender or recipient is empty")
             readers = known if is_all else [to]
             if not readers:
-                raise InvalidLetter("it is for everybody, and nobody was known then")
+                raise InvalidLetter("it is a broadcast, and no earlier row names a recipient")
             return [self._one(row, sender, reader, is_all=is_all) for reader in readers]
         except PostroomError as exc:
             self.left.append(LeftOut(row.where, str(exc)))

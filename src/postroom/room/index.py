@@ -126,7 +126,7 @@ def _read(events: str) -> dict[str, str] | None:
 
 
 def decoded(text: bytes) -> dict[str, str]:
-    """What an index says; `ValueError` where it is none, or names what is no journal of one agent."""
+    """What an index says; `ValueError` where it is none, or names what is not a journal of one agent."""
     found: object = json.loads(text)
     if not isinstance(found, dict):
         raise ValueError("not an index")
@@ -140,7 +140,7 @@ def decoded(text: bytes) -> dict[str, str]:
 def _stem(party: str, name: object) -> str:
     stem = name.removesuffix(_ENDING) if isinstance(name, str) and name.endswith(_ENDING) else ""
     if not segment.is_id(party) or "/" not in stem or not segment.is_stem(stem):
-        raise ValueError(f"{name!r} is no journal"[:200])
+        raise ValueError(f"{name!r} is not a journal"[:200])
     return stem
 
 

@@ -49,7 +49,7 @@ from postroom.store.contract import ReadTx, WriteTx
 from postroom.text import encode, storable
 
 _BATCH = 100  # letters in one transaction
-_QUIET = 2.0  # seconds for which what is no letter must not have changed: somebody may still be writing it
+_QUIET = 2.0  # seconds for which what is not a letter must not have changed: somebody may still be writing it
 _LATER = 5.0  # seconds after which one is tried again that something stood in the way of
 _TIDY = 5.0  # seconds after which what the agent has acknowledged is put away
 _KIND = "arrivals"  # since when what is put away as read is looked at, as it is noted beside the room
@@ -174,7 +174,7 @@ class Arrivals:
         self._later[name], self.why = time.monotonic() + _LATER, why
 
     def _is_restless(self, name: str) -> bool:
-        """Whether what is no letter may become one: it has changed a moment ago, or is being written."""
+        """Whether what is not a letter may become one: it has changed a moment ago, or is being written."""
         stamp, now = self._shelf.stamp(Folder.INBOX, name), time.monotonic()
         known, since = self._restless.get(name, ("", 0.0))
         if known != stamp or (now - since >= _QUIET and self._shelf.is_being_written(name)):
@@ -325,7 +325,7 @@ class Arrivals:
         address = naming.address(word, {}) if word else ""
         if not address:
             raise InvalidLetter(
-                f"nobody can be called {word!r}"[:200] if word else "it does not say who it is from",
+                f"{word!r} cannot be an agent's name"[:200] if word else "the letter has no `from`",
                 field="from", hint='Write the name of an agent: "from": "NAME".',
             )  # fmt: skip
         return directory.find(tx, parse(address), self._box.project), address
@@ -349,7 +349,7 @@ class Arrivals:
         return about
 
     def _post(self, tx: WriteTx, each: _Found, by: Agent | str, its_key: str, about: Json) -> Message:
-        """Nobody is given an address for what is no letter."""
+        """Nobody is given an address for what is not a letter."""
         owner, project = self._box.agent, by.project if isinstance(by, Agent) else self._box.project
         to = owner.name if project == owner.project else owner.address
         wanted = self._drafted(each.read, to, its_key, about)

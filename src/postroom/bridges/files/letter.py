@@ -57,7 +57,7 @@ class Letter(NamedTuple):
 
 
 class Flaw(NamedTuple):
-    """What is no letter, and why."""
+    """What is not a letter, and why."""
 
     id: str  # what it calls itself; empty where that cannot be told
     why: PostroomError

@@ -112,8 +112,8 @@ def test_the_room_writes_no_second_file_for_it(room: LocalRoom, bob: Postal) -> 
         ('{"id": 1, "from"', "no JSON"),
         ("[]", "one letter"),
         ("7", "object"),
-        (letter(from_=""), "who it is from"),
-        (letter(from_="postroom"), "nobody can be called"),
+        (letter(from_=""), "has no `from`"),
+        (letter(from_="postroom"), "cannot be an agent's name"),
         (letter(payload={"text": "x" * 2_000_000}), "limit"),
     ],
 )
