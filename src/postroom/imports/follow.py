@@ -96,7 +96,7 @@ class Follower:
                 raise
 
     def run(self) -> None:
-        """Until the process is interrupted."""
+        """Follow until the process is interrupted."""
         while True:
             self._wait(self.step())
 
@@ -298,7 +298,7 @@ class Follower:
         return sorted(seen), cursor
 
     def _level(self, look: ReadTx, one: _Open) -> int:
-        """How far all of its readers are."""
+        """Tell how far all of its readers are."""
         found = [mail for seq, to in one.mails if (mail := look.mail(seq, to)) is not None]
         states = [mail.delivery.state for mail in found]
         if one.row.table.shape is Shape.READ:
@@ -317,7 +317,7 @@ class Follower:
         return 0 if is_back else one.level
 
     def _update(self, one: _Open, level: int) -> None:
-        """Only while it is as it was: whoever else has taken the row since has the last word."""
+        """Update a row only while it is as it was: a program that has taken it since has the last word."""
         table, said = one.row.table, one.row.said
         now = _as_before(said)
         if table.shape is Shape.READ:
@@ -374,7 +374,7 @@ def _key(row: Row) -> Key:
 
 
 def _identity(row: Row) -> tuple[Any, ...]:
-    """What tells a row from another that has its number by now."""
+    """Give what tells a row from another that has its number by now."""
     return tuple(row.said.get(name) for name in _IDENTITY)
 
 

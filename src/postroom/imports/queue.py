@@ -46,7 +46,7 @@ _WORDS = ("ack", "nack")  # types that say something of another message
 
 
 class Shape(Enum):
-    """What makes a table a queue: the columns that it must have."""
+    """Names the columns that a table must have to be a queue."""
 
     STATUS = frozenset(("from_agent", "to_agent", "payload", "status"))
     READ = frozenset(("sender", "recipient", "body", "read_at"))
@@ -64,14 +64,14 @@ class Table(NamedTuple):
 
     @property
     def open(self) -> str:
-        """What is true of a row that nobody is done with, as SQL."""
+        """Give the SQL that is true of a row that nobody is done with."""
         if self.shape is Shape.READ:
             return f"{self.column('read_at')} IS NULL"
         return self._is_one_of(*WAITING, *CLAIMED)
 
     @property
     def waits(self) -> str:
-        """Tell, as SQL, whether nobody has a row of a table with a status in hand."""
+        """Give the SQL that is true of a row, of a table with a status, that nobody has in hand."""
         return self._is_one_of(*WAITING)
 
     def _is_one_of(self, *statuses: str) -> str:
@@ -117,7 +117,7 @@ class Row(NamedTuple):
 
 
 def is_queue(path: str) -> bool:
-    """Whether a file is one of SQLite, whatever is in it."""
+    """Tell whether a file is one of SQLite, whatever is in it."""
     try:
         with open(path, "rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
@@ -126,7 +126,7 @@ def is_queue(path: str) -> bool:
 
 
 def plan(path: str, settings: Settings, home: str, renamed: Mapping[str, str]) -> Mail:
-    """All that would be taken in."""
+    """Plan all that would be taken in."""
     with closing(connect(path)) as db, faults(path):
         reader = Reader(tables(db, path), renamed)
         found = [each for row in rows(db, reader.tables) for each in reader.found(row)]
@@ -134,7 +134,7 @@ def plan(path: str, settings: Settings, home: str, renamed: Mapping[str, str]) -
 
 
 def planned(reader: "Reader", found: list[Found], path: str, settings: Settings, home: str) -> Mail:
-    """The same of some of its rows."""
+    """Plan the same of some of its rows."""
     owners = sorted({each.owner for each in found})
     tree = Tree(owners, found, reader.left)
     return mailbox.plan(tree, path, settings, home, reader.renamed)._replace(kind=Kind.QUEUE)
@@ -154,7 +154,7 @@ def _decoded(data: bytes) -> str:
 
 
 class faults:
-    """What is wrong with the file of another program, by name."""
+    """Names what is wrong with the file of another program."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -183,7 +183,7 @@ def fault(exc: sqlite3.Error, path: str) -> StoreError:
 
 
 def tables(db: sqlite3.Connection, path: str) -> list[Table]:
-    """Those that are a queue; `InvalidValue` where none is."""
+    """Find the tables that are a queue; raise `InvalidValue` where none is."""
     names = [
         str(name)
         for (name,) in db.execute(
@@ -225,7 +225,7 @@ def quoted(name: str) -> str:
 def rows(
     db: sqlite3.Connection, of: Iterable[Table], after: Mapping[str, int] | None = None
 ) -> Iterator[Row]:
-    """All rows, or those after one, in their order; nothing is locked between two pages."""
+    """Read all rows, or those after one, in their order; nothing is locked between two pages."""
     count = 0
     for table in of:
         last = (after or {}).get(table.name, -(1 << 63))
@@ -355,7 +355,7 @@ def _text(value: Any) -> str:
 
 
 def _content(value: Any) -> Json:
-    """What a payload says: an object, or else its text."""
+    """Read what a payload says: an object, or else its text."""
     if isinstance(value, str):
         try:
             found: Any = json.loads(value)

@@ -38,7 +38,7 @@ def broken(found: Line, why: str) -> JournalBroken:
 
 
 class Journals:
-    """All journals as they are now. Each file is read once for its rewinds, and once for its lines."""
+    """Reads all journals as they are now. Each file is read once for its rewinds, and once for its lines."""
 
     def __init__(self, events: str) -> None:
         self._events = events
@@ -119,7 +119,7 @@ def _marked(files: list[Segment], its: list[_Rewind]) -> Iterator[tuple[Line, _R
 
 
 def _lowest(rewinds: list[_Rewind]) -> list[int]:
-    """For each rewind: the lowest seq that it or a later one goes back to."""
+    """Give, for each rewind, the lowest seq that it or a later one goes back to."""
     found, lowest = list[int](), _NONE
     for one in reversed(rewinds):
         lowest = min(lowest, one.to)

@@ -72,7 +72,7 @@ class _Unseen(Exception):
 
 
 class Arrivals:
-    """Those of one mailbox."""
+    """Takes in the letters that others write into one mailbox."""
 
     def __init__(self, box: Box, check: Callable[[ReadTx | WriteTx], None]) -> None:
         """`check` raises where this is not the inbox of the room's session any more."""
@@ -87,7 +87,7 @@ class Arrivals:
         self.why = ""  # why something waits there, for people
 
     def names(self, message: Message) -> tuple[str, ...]:
-        """All under which it may lie there; a writer may have renamed it since."""
+        """Give all names under which it may lie there; a writer may have renamed it since."""
         found = names(message)
         if len(found) == 1:
             return found
@@ -125,7 +125,7 @@ class Arrivals:
         self._done.pop(name, None)
 
     def _put_away(self) -> list[str]:
-        """What came and was put away before we looked; first of all, what was while nobody carried."""
+        """Give what came and was put away before we looked; first, what was while nobody carried."""
         self._gone |= self._noticed()
         self._gone -= self._known.keys()
         return sorted(name for name in self._gone if numbered(name) is None)
@@ -139,7 +139,7 @@ class Arrivals:
         return (visitors or set()) | set(found)
 
     def _look_back(self) -> list[str]:
-        """What lay in `processed` before the mailbox was served is none of the room's mail."""
+        """Give what was put away since the mailbox is served: what lay there before is not mail of ours."""
         since = note.get(self._room.home, _KIND, self._box.id).get("since")
         found = self._shelf.read_since(since) if isinstance(since, int) else []
         if not self._has_looked_back:
@@ -174,7 +174,7 @@ class Arrivals:
         self._later[name], self.why = time.monotonic() + _LATER, why
 
     def _is_restless(self, name: str) -> bool:
-        """Whether what is not a letter may become one: it has changed a moment ago, or is being written."""
+        """Tell whether a file may yet become a letter: it has changed a moment ago, or is being written."""
         stamp, now = self._shelf.stamp(Folder.INBOX, name), time.monotonic()
         known, since = self._restless.get(name, ("", 0.0))
         if known != stamp or (now - since >= _QUIET and self._shelf.is_being_written(name)):
@@ -269,7 +269,7 @@ class Arrivals:
             self._known[each.name] = message.seq
 
     def _one(self, tx: WriteTx, each: _Found, session: Session, copies: dict[int, set[str]]) -> Message:
-        """The message that a file is; of a letter that is there already, `KeyConflict`."""
+        """Store a letter, or find its message; raise `KeyConflict` where it is there already."""
         owner, message = self._box.agent, None
         known, address = self._sender(tx, each.read.letter.sender)
         about, keys = self._keys(each, known, address)
@@ -314,7 +314,7 @@ class Arrivals:
             see(tx, mail, evidence=Evidence.AGENT)
 
     def _sender(self, tx: ReadTx | WriteTx, word: str) -> tuple[Agent | None, str]:
-        """Whoever it says it is from, if that is somebody, and by which address. That is believed as little
+        """Find the agent that it says it is from, if any, and its address. That is believed as little
         as any other name that nothing proves.
         """
         if "/" in word:
@@ -331,7 +331,7 @@ class Arrivals:
         return directory.find(tx, parse(address), self._box.project), address
 
     def _as_known(self, address: str) -> str:
-        """The address that somebody will have."""
+        """Give the address that an agent of that name will have."""
         return address if parse(address).kind is Kind.HUMAN else f"{self._box.project}/{address}"
 
     def _about(self, each: _Found, sender: str, owner: Agent) -> Json:
@@ -349,7 +349,7 @@ class Arrivals:
         return about
 
     def _post(self, tx: WriteTx, each: _Found, by: Agent | str, its_key: str, about: Json) -> Message:
-        """Nobody is given an address for what is not a letter."""
+        """Store it. Its writer gets an address only here, when it is known to be a letter."""
         owner, project = self._box.agent, by.project if isinstance(by, Agent) else self._box.project
         to = owner.name if project == owner.project else owner.address
         wanted = self._drafted(each.read, to, its_key, about)
@@ -376,7 +376,7 @@ class Arrivals:
             return drafted(said, to, settings, home, key=its_key, about=dict(about), under=ABOUT)
 
     def _answered(self, tx: WriteTx, author: Agent, owner: Agent, ref: str | None) -> Message | None:
-        """What it answers, of what both have a part in. That acknowledges nothing: nobody is proven here."""
+        """Find what it answers, of what both have a part in. It acknowledges nothing: no sender is proven."""
         if not ref:
             return None
         found = (
@@ -413,7 +413,7 @@ class Arrivals:
 
 
 def _letter(data: bytes, name: str, owner: Agent) -> tuple[Read, bool]:
-    """What a file says, and whether it says nothing that only the room says."""
+    """Read a file, and tell whether it says nothing that only the room says."""
     several = items(data)
     if len(several) != 1:
         raise InvalidLetter(f"a file in an inbox holds one letter, not {len(several):,}")
@@ -422,7 +422,7 @@ def _letter(data: bytes, name: str, owner: Agent) -> tuple[Read, bool]:
 
 
 def _digest(message: Message) -> str | None:
-    """None: its content was taken away."""
+    """Give the digest that the room noted; None where the content was taken away."""
     if message.redacted is not None:
         return None
     about = (message.metadata or {}).get(ABOUT)
