@@ -156,7 +156,7 @@ def test_what_can_only_be_read_is_not_followed(
     queue: Queue, room: LocalRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from postroom.errors import StoreReadOnly
-    from postroom.imports import queue as module
+    from postroom.imports import sqlite_queue as module
 
     real = module.connect
     monkeypatch.setattr(module, "connect", lambda path, **_: real(path))
@@ -273,7 +273,7 @@ def test_a_locked_file_is_tried_again_and_then_named(
 def test_open_rows_are_read_and_imported_in_pages(
     room: LocalRoom, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow.queue, "PAGE", 10)
+    monkeypatch.setattr(follow.sqlite_queue, "PAGE", 10)
     taken, import_ = list[int](), Follower._import
 
     def counted(self: Follower, rows: list[follow.Row]) -> None:
@@ -305,7 +305,7 @@ def test_open_rows_are_read_and_imported_in_pages(
 def test_what_answers_what_is_looked_up_where_it_is_not_remembered(
     room: LocalRoom, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow.queue, "_REMEMBERED", 2)
+    monkeypatch.setattr(follow.sqlite_queue, "_REMEMBERED", 2)
     with Follower(room, str(queue.path), {}, print) as follower:
         for n in range(9):
             queue.ask(f"question {n}", correlation_id=f"c{n}")

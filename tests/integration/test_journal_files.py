@@ -9,8 +9,8 @@ import pytest
 from postroom.cli import main as cli_main
 from postroom.config import Settings
 from postroom.errors import JournalBroken
-from postroom.room import digest, journal, overdue, replay, segment
-from postroom.room.index import Index
+from postroom.room import digest, journal, journal_catch_up, replay, segment
+from postroom.room.journal_index import Index
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
 from tests.commandline import CommandLine
@@ -138,7 +138,7 @@ def test_journals_named_by_id_go_on_under_names_and_rebuild_the_room(
 def test_a_command_writes_overdue_journals_and_replay_finds_the_mail(
     home: str, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overdue, "MOST", 60.0)  # the machine may be busy
+    monkeypatch.setattr(journal_catch_up, "MOST", 60.0)  # the machine may be busy
     with LocalRoom(home, Settings(sender_rate=0), agent="planner", project="p") as room:
         for name in ("planner", "builder"):
             room.join(name)

@@ -124,7 +124,7 @@ class Context:
                 return
         except PostroomError:  # there is no room yet, say: the command's own work is done all the same
             return
-        from postroom.room.overdue import write_overdue
+        from postroom.room.journal_catch_up import write_overdue
 
         if trouble := write_overdue(room):
             self.note(f"The journals are not written: {trouble}")

@@ -18,8 +18,8 @@ from postroom import label
 from postroom.bridges.files import counter
 from postroom.bridges.files.watch import FileWatch, file_watch
 from postroom.errors import PostroomError, StoreBusy, StoreError, StoreReadOnly
-from postroom.imports import queue
-from postroom.imports.queue import CLAIMED, Reader, Row, Shape, Table
+from postroom.imports import sqlite_queue
+from postroom.imports.sqlite_queue import CLAIMED, Reader, Row, Shape, Table
 from postroom.imports.tree import Box, Found
 from postroom.model.ladder import State
 from postroom.room.imported import Piece, Ref, known, take_in
@@ -63,10 +63,10 @@ class Follower:
         self, room: LocalRoom, path: str, renamed: Mapping[str, str], tell: Callable[[str], None]
     ) -> None:
         self._room, self._path, self._tell = room, path, tell
-        self._db = queue.connect(path, writes=True, patience=0.0)
+        self._db = sqlite_queue.connect(path, writes=True, patience=0.0)
         try:
-            with queue.faults(path):
-                self._reader = Reader(queue.tables(self._db, path), renamed, self._db)
+            with sqlite_queue.faults(path):
+                self._reader = Reader(sqlite_queue.tables(self._db, path), renamed, self._db)
                 self._check_writable()
         except BaseException:
             self._db.close()
@@ -89,7 +89,7 @@ class Follower:
         try:
             for table in self._reader.tables:
                 column = table.column("status" if table.shape is Shape.STATUS else "read_at")
-                name = queue.quoted(table.name)
+                name = sqlite_queue.quoted(table.name)
                 self._db.execute(f"UPDATE {name} SET {column} = {column} WHERE 0")  # noqa: S608 - quoted
         except sqlite3.OperationalError as exc:
             if not _is_busy(exc):
@@ -107,7 +107,7 @@ class Follower:
             self._watch.drain()
         self._waiter.drain()
         try:
-            with queue.faults(self._path):
+            with sqlite_queue.faults(self._path):
                 self._take_in()
                 self._write_back()
         except StoreBusy as exc:
@@ -167,7 +167,7 @@ class Follower:
         """Read what is open, and what is new, in pages; nothing is locked between two of them."""
         known, last = self._last.get(table.name, _LOWEST), _LOWEST
         condition = f"rowid > ? AND (rowid > ? OR {table.open}) ORDER BY rowid LIMIT ?"
-        while page := queue.select(self._db, table, condition, last, known, queue.PAGE):
+        while page := sqlite_queue.select(self._db, table, condition, last, known, sqlite_queue.PAGE):
             last = page[-1].rowid
             yield page
 
@@ -184,7 +184,7 @@ class Follower:
 
     def _row(self, key: Key) -> list[Row]:
         table = next(one for one in self._reader.tables if one.name == key[0])
-        return queue.select(self._db, table, "rowid = ?", key[1])
+        return sqlite_queue.select(self._db, table, "rowid = ?", key[1])
 
     def _import(self, rows: list[Row]) -> None:
         found = [(row, self._reader.found(row)) for row in rows]
@@ -215,7 +215,7 @@ class Follower:
     def _pieces(self, found: list[Found]) -> list[Piece]:
         """A letter that is there twice is planned once."""
         unique = list({each.where: each for each in found}.values())
-        plan = queue.planned(self._reader, unique, self._path, self._room.settings, self._room.home)
+        plan = sqlite_queue.planned(self._reader, unique, self._path, self._room.settings, self._room.home)
         return plan.pieces
 
     def _answered(self, found: list[Found]) -> list[Found]:
@@ -226,7 +226,7 @@ class Follower:
             for table in self._reader.tables:
                 column = table.column("id") if "id" in table.columns else "rowid"
                 number = int(ref) if ref.isdecimal() and len(ref) < _DIGITS else ref
-                for row in queue.select(self._db, table, f"{column} IN (?, ?)", ref, number):
+                for row in sqlite_queue.select(self._db, table, f"{column} IN (?, ?)", ref, number):
                     needed += self._reader.found(row) if row.id == ref else []
         return needed
 
@@ -350,7 +350,7 @@ class Follower:
     def _do(self, table: Table, sets: str, condition: str, values: tuple[Any, ...]) -> int:
         """Update a row; how many that were: none where another program was quicker."""
         return self._db.execute(
-            f"UPDATE {queue.quoted(table.name)} SET {sets} WHERE rowid = ? AND {condition}",  # noqa: S608
+            f"UPDATE {sqlite_queue.quoted(table.name)} SET {sets} WHERE rowid = ? AND {condition}",  # noqa: S608
             values,
         ).rowcount
 
