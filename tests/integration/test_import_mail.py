@@ -296,7 +296,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "bytes.json": (b"\xff\xfe\x00", "no JSON"),
     "deep.json": (b"[" * 100_000, "nested too deep"),
     "number.json": (7, "a JSON object"),
-    "nobody.json": ({"text": "x"}, "from nobody"),
+    "nobody.json": ({"text": "x"}, "has no `from`"),
     "unnamed.json": ({"from": "…", "text": "x"}, "cannot be an agent's name"),
     "empty.json": ({"from": "a"}, "empty"),
     "nul.json": ({"from": "a", "text": "\0"}, "NUL"),
