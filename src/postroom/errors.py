@@ -138,7 +138,7 @@ class InvalidQuery(UsageError):
 
 
 class InvalidLetter(UsageError):
-    """That is no letter."""
+    """That is not a letter."""
 
     code = "invalid_letter"
     hint = "See what is wrong with a file, before it is sent: postroom mailbox check FILE"

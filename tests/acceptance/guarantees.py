@@ -88,6 +88,7 @@ PROMISES: dict[str, str] = {
     "async-level": "Whatever a room can do can be awaited too, with the same arguments.",
     # history
     "events": "A reader that pages through the events skips none, however many write meanwhile.",
+    "journals": "The journals follow by themselves, are whole after `down`, and bring back all mail.",
     "replay": "The journals alone rebuild a room with the same state.",
     "verify": "A sound room is called sound; what was lost or changed is named, and verify changes nothing.",
     "restore": "What is confirmed while a room is restored is in the new room or in the copy that is kept.",

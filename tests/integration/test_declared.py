@@ -1,6 +1,9 @@
 """Agents that the config declares have a mailbox before anything of them has ever run."""
 
 import os
+import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ import postroom
 from postroom.errors import InvalidValue, UnknownRecipient
 from postroom.room import backup, journal, keep, replay
 from postroom.room.verify import verify
+from postroom.store import sqlite
 from tests.commandline import CommandLine
 from tests.repository import make_repository
 
@@ -155,6 +159,41 @@ def test_who_was_introduced_has_no_twin_in_a_room_that_was_rebuilt(
         with pytest.raises(UnknownRecipient):
             room.send("reviewer", "who is that?")
         assert verify(room).problems == []
+
+
+@pytest.mark.promise("migrations")
+def test_whom_an_earlier_version_introduced_has_no_twin_in_a_room_that_was_rebuilt(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("POSTROOM_HOME", home)
+    with postroom.open(home, agent="planner", project="p") as room:
+        for name in ("planner", "reviewer", "lead"):
+            room.join(name)
+        room.rename("critic", agent="reviewer")
+    with closing(sqlite3.connect(os.path.join(home, "room.db"))) as db:
+        for name in ("reviewer", "lead"):  # as version 9 noted it, without an event
+            db.execute("INSERT INTO follower VALUES ('local', ?, 1)", (f"declared.p/{name}",))
+        db.execute(re.findall(r"^UPDATE follower [^;]+", migration(10), re.MULTILINE)[0])
+        db.commit()
+    team = "[agents.reviewer]\n[agents.lead]\n"
+    declare(home, team)
+    with postroom.open(home, agent="planner", project="p") as room:
+        assert {one.agent.name for one in room.agents()} == {"planner", "critic", "lead"}
+        journal.sync(room)
+        assert verify(room).problems == []
+    rebuilt = str(tmp_path / "rebuilt")
+    replay.replay(os.path.join(home, "events"), rebuilt)
+    declare(rebuilt, team)
+    monkeypatch.setenv("POSTROOM_HOME", rebuilt)
+    with postroom.open(rebuilt, agent="planner", project="p") as room:
+        assert {one.agent.name for one in room.agents()} == {"planner", "critic", "lead"}
+        assert [event.type for event in room.events()].count("agent.declared") == 2
+        assert verify(room).problems == []
+
+
+def migration(number: int) -> str:
+    [path] = Path(sqlite.__file__).parent.glob(f"migrations/{number:04}_*.sql")
+    return path.read_text(encoding="utf-8")
 
 
 def test_who_came_before_it_was_declared_has_no_twin_either(home: str, monkeypatch: pytest.MonkeyPatch):

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import resource
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -204,6 +205,39 @@ def test_a_quota_is_a_full_disk_in_status(home: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(link, "obstacle", lambda _: OSError(QUOTA, "Disk quota exceeded"))
     assert cli.ok("status", "--json").json["store"]["full"]
     assert "the disk is full" in " ".join(cli.ok("status").out.split())
+
+
+@pytest.mark.parametrize("can_be_unnamed", [True, False])
+def test_a_kill_while_the_disk_is_tried_leaves_nothing(
+    home: str, monkeypatch: pytest.MonkeyPatch, can_be_unnamed: bool
+):
+    cli = CommandLine(home)
+    cli.ok("join", "planner")
+    if not can_be_unnamed:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    before = sorted(os.listdir(home))
+    if (pid := os.fork()) == 0:
+        monkeypatch.setattr(os, "write", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        link.obstacle(os.path.join(home, "room.db"))
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    left = sorted(os.listdir(home))
+    if can_be_unnamed:
+        assert left == before
+    else:
+        assert any(link.TRIED in name for name in left)
+    cli.ok("status", "--json")
+    assert [name for name in os.listdir(home) if link.TRIED in name] == []
+
+
+def test_status_writes_nothing_where_the_system_says_that_the_disk_is_full(
+    home: str, monkeypatch: pytest.MonkeyPatch
+):
+    cli = CommandLine(home)
+    cli.ok("join", "planner")
+    monkeypatch.setattr(reserve, "free", lambda _: 0)
+    monkeypatch.setattr(link, "obstacle", lambda _: pytest.fail("it was tried"))
+    assert cli.ok("status", "--json").json["store"]["full"]
 
 
 def test_without_a_descriptor_to_spare_a_room_is_not_called_read_only(open_room: Any, room: LocalRoom):

@@ -156,7 +156,7 @@ def test_what_can_only_be_read_is_not_followed(
     queue: Queue, room: LocalRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from postroom.errors import StoreReadOnly
-    from postroom.imports import queue as module
+    from postroom.imports import sqlite_queue as module
 
     real = module.connect
     monkeypatch.setattr(module, "connect", lambda path, **_: real(path))
@@ -268,6 +268,110 @@ def test_a_locked_file_is_tried_again_and_then_named(
         monkeypatch.setattr(follow, "_PATIENCE", -1.0)
         with pytest.raises(StoreBusy, match="locked by another program"):
             follower.step()
+
+
+def test_open_rows_are_read_and_imported_in_pages(
+    room: LocalRoom, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow.sqlite_queue, "PAGE", 10)
+    taken, import_ = list[int](), Follower._import
+
+    def counted(self: Follower, rows: list[follow.Row]) -> None:
+        taken.append(len(rows))
+        import_(self, rows)
+
+    monkeypatch.setattr(Follower, "_import", counted)
+    ids = [queue.ask(f"number {n}", status="claimed" if n % 7 == 6 else "pending") for n in range(35)]
+    with Follower(room, str(queue.path), {}, print) as follower:
+        follower.step()
+        assert taken == [10, 10, 10, 5]
+        queue.db.execute("UPDATE jobs SET status = 'done' WHERE id <= 12")
+        last = queue.ask("the last one")
+        follower.step()
+        assert taken[4:] == [1, 12]
+        assert [one.body for one in room.peek("builder")] == [
+            *(f"number {n}" for n in range(12, 35) if n % 7 != 6), "the last one",
+        ]  # fmt: skip
+        queue.db.execute("UPDATE jobs SET status = 'done' WHERE id = ?", [last])
+        queue.db.execute("DELETE FROM jobs WHERE id = ?", [ids[20]])
+        follower.step()
+        assert taken[6:] == [1]
+        assert {key[1] for key in follower._open} == {*ids[12:]} - {ids[20]} - {
+            id for n, id in enumerate(ids) if n % 7 == 6 and n not in (13, 20, 27, 34)
+        }
+        assert {*follower._settled} == {*follower._open}
+
+
+def test_what_answers_what_is_looked_up_where_it_is_not_remembered(
+    room: LocalRoom, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow.sqlite_queue, "_REMEMBERED", 2)
+    with Follower(room, str(queue.path), {}, print) as follower:
+        for n in range(9):
+            queue.ask(f"question {n}", correlation_id=f"c{n}")
+        follower.step()
+        assert len(follower._reader._asked) <= 3
+        queue.ask("answer", correlation_id="c0", from_agent="builder", to_agent="planner", type="response")
+        follower.step()
+        [answer] = room.peek("planner")
+        assert answer.message.reply_to in {
+            one.id for one, _ in room.sent("planner") if one.body == "question 0"
+        }
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_row_whose_reader_here_is_gone_waits_again(
+    home: str, room: LocalRoom, queue: Queue, restarts: bool
+) -> None:
+    """And a program that polls the table, or a reader here, gets it."""
+
+    def import_anew(follower: Follower | None) -> Follower:
+        if follower is not None:
+            follower.close()
+        cli = CommandLine(home)
+        cli.ok("import", str(queue.path), "--apply")
+        return Follower(room, str(queue.path), {}, print)
+
+    id = queue.ask("one", status="queued")
+    follower = import_anew(None)
+    follower.step()
+    reading, writing = os.pipe()
+    if (pid := os.fork()) == 0:
+        with LocalRoom(home, Settings(sender_rate=0), agent="builder", project="p") as own:
+            mail = own.take("builder")
+            os.write(writing, b"x" if mail is not None else b"")
+            signal.pause()
+        os._exit(1)
+    try:
+        assert os.read(reading, 1) == b"x"
+        follower.step()
+        assert queue.get(id, "status") == "claimed"
+        assert queue.get(id, "claimed_at")
+        if restarts:
+            follower.close()
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    room.sweep()
+    if restarts:
+        follower = import_anew(None)
+    follower.step()
+    assert queue.get(id, "status") == ("pending" if restarts else "queued")
+    assert queue.get(id, "claimed_at") is None
+    mail = room.take("builder")
+    assert mail is not None
+    assert mail.shown_before
+    follower.step()
+    assert queue.get(id, "status") == "claimed"
+    follower.close()
+
+
+def test_a_row_that_an_old_program_has_claimed_stays_claimed(room: LocalRoom, queue: Queue) -> None:
+    with Follower(room, str(queue.path), {}, print) as follower:
+        id = queue.ask("one", status="claimed")
+        follower.step()
+        assert room.take("builder") is None
+        assert queue.get(id, "status") == "claimed"
 
 
 @pytest.mark.parametrize("step", ["follow-taken", "follow-updated", "after-import", "after-commit"])

@@ -145,13 +145,17 @@ def test_a_process_killed_at_any_step_leaves_nothing_untold_and_nothing_told_twi
         for n in range(12):
             room.send("builder", f"later {n}")
             room.take("builder")
+        room.join("latecomer")  # whose journal begins: the index is written
+        room.send("builder", "the last one", sender="latecomer")
     places = Steps(home, "sync", rotate=1500).killed_at_each()
     assert len(places) > 20
+    assert {"journal-before-index:1", "journal-after-index:1"} <= places.keys()
     for place, copy in places.items():
         with reopened(copy, journal_rotate_bytes=1500) as room:
             journal.sync(room)
             assert_told_once(room)
             assert verify(room).problems == [], place
+            assert os.path.basename(journal.path(room, room.who("latecomer").id)) == "latecomer.jsonl", place
             names = [os.path.basename(path) for path in files(room.home)]
             assert not [name for name in names if name.startswith(".")], place
             assert not [name for name in names if re.search(r"\.\d+-\d+\.jsonl$", name)], place

@@ -3,6 +3,7 @@
 import gzip
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -49,6 +50,26 @@ def test_whatever_happened_in_a_room_its_journals_rebuild_it(
             assert list(rebuilt.events()) == list(room.events())
             assert done.last == int(room.store.look().last_cursor())
             assert verify(rebuilt).problems == []
+
+
+def test_each_file_is_read_once_for_rewinds_and_once_for_lines(
+    home: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, read = Counter[str](), segment.lines
+
+    def counted(found: segment.Segment) -> Iterator[tuple[int, bytes]]:
+        count[found.path] += 1
+        return read(found)
+
+    with busy_room(home, rotate=2000) as room:
+        events = events_of(room)
+        monkeypatch.setattr(segment, "lines", counted)
+        replay.replay(events, target)
+        assert len(count) == len(journal.paths(room)) > 3
+        assert set(count.values()) == {2}
+        count.clear()
+        assert verify(room, deep=True).problems == []
+        assert set(count.values()) == {4}
 
 
 def test_a_rebuilt_room_goes_on(home: str, target: str) -> None:

@@ -133,6 +133,9 @@ HARMS = {
     ],
     "the log has no gap": [
         "DELETE FROM event WHERE seq = (SELECT seq FROM event ORDER BY seq DESC LIMIT 1 OFFSET 5)",
+        "UPDATE event SET type = 'room.restored', payload = json_object('after', (SELECT seq - 1 FROM event"
+        " ORDER BY seq DESC LIMIT 1 OFFSET 5)) WHERE seq = 1; "
+        "DELETE FROM event WHERE seq = (SELECT seq FROM event ORDER BY seq DESC LIMIT 1 OFFSET 5)",
     ],
     "the log begins at the beginning, or where it was pruned": [
         "DELETE FROM event WHERE seq = 1",

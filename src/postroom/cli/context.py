@@ -132,7 +132,7 @@ class Context:
                 return
         except PostroomError:
             return  # there is no room, or the command has failed because of it
-        from postroom.room.overdue import write_overdue
+        from postroom.room.journal_catch_up import write_overdue
 
         if trouble := write_overdue(room):
             self.note(f"The journals are not written: {trouble}")

@@ -128,7 +128,7 @@ def _read(outbox: int, name: str, key: bytes) -> Letter:
     with open(opened, "rb") as file:
         about = os.fstat(opened)
         if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or about.st_nlink != 1:
-            raise ValueError("it is no plain file of ours")
+            raise ValueError("it is not a regular file of ours")
         if about.st_size > _LARGEST:
             raise ValueError(f"it has {about.st_size:,} bytes")
         document: Any = json.loads(file.read(_LARGEST + 1))
@@ -136,7 +136,7 @@ def _read(outbox: int, name: str, key: bytes) -> Letter:
     if not key or document["mark"] != spool.mark(key, letter):
         raise ValueError("it was not written by who may read this room")
     if not is_uuid(letter["id"]) or name != f"{letter['id']}.json" or letter["verb"] not in _VERBS:
-        raise ValueError("it is no letter")
+        raise ValueError("it is not a letter")
     return Letter(**{field: letter[field] for field in Letter._fields if field in letter})
 
 

@@ -78,7 +78,7 @@ def _follow_up(room: "LocalRoom", argv: list[str]) -> None:
     try:
         if not room.has_overdue_journals():
             return
-        from postroom.room.overdue import write_overdue  # noqa: PLC0415
+        from postroom.room.journal_catch_up import write_overdue  # noqa: PLC0415
 
         if trouble := write_overdue(room):
             journal.note(room.home, argv, f"The journals are not written: {trouble}")

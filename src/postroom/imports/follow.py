@@ -9,7 +9,7 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
@@ -18,8 +18,8 @@ from postroom import label
 from postroom.bridges.files import counter
 from postroom.bridges.files.watch import FileWatch, file_watch
 from postroom.errors import PostroomError, StoreBusy, StoreError, StoreReadOnly
-from postroom.imports import queue
-from postroom.imports.queue import CLAIMED, Reader, Row, Shape, Table
+from postroom.imports import sqlite_queue
+from postroom.imports.sqlite_queue import CLAIMED, Reader, Row, Shape, Table
 from postroom.imports.tree import Box, Found
 from postroom.model.ladder import State
 from postroom.room.imported import Piece, Ref, known, take_in
@@ -34,7 +34,12 @@ _PATIENCE = 60.0  # seconds for which it may be locked all the time
 _BATCH = 100  # rows that are written in one transaction
 _CLAIMED, _DONE = 1, 2
 _WORDS = {_CLAIMED: "claimed", _DONE: "done"}
+_WAITS = "pending"
 _AS_MILLISECONDS = 10**11
+_LOWEST, _DIGITS = -(1 << 63), 19  # the lowest number of a row, and digits that may be too many for one
+_IDENTITY = ("id", "created_at", "from_agent", "to_agent", "sender", "recipient")
+_TIMES = ("created_at", "sent_at", "timestamp", "created", "ts")
+_MOVED = ("status", "claimed_at")
 
 Key = tuple[str, int]  # a table, and the number of a row
 
@@ -43,12 +48,11 @@ class _Open:
     """A row that nobody is done with."""
 
     def __init__(self, row: Row) -> None:
-        self.row = row
+        self.row = row._replace(said={name: row.said.get(name) for name in (*_IDENTITY, *_TIMES, *_MOVED)})
         self.identity = _identity(row)
-        self.refs: list[Ref] = []
         self.mails: list[tuple[int, str]] = []  # the number of the message, and its recipient
-        word = str(row.said.get("status") or "").lower()
-        self.level = _CLAIMED if row.table.shape is Shape.STATUS and word in CLAIMED else 0
+        self.level = _CLAIMED if row.table.shape is Shape.STATUS and row.status in CLAIMED else 0
+        self.is_ours = False  # the word `claimed` in it: a follower wrote it
         self.trouble = ""  # why it will not get further, if it was told
 
 
@@ -59,10 +63,10 @@ class Follower:
         self, room: LocalRoom, path: str, renamed: Mapping[str, str], tell: Callable[[str], None]
     ) -> None:
         self._room, self._path, self._tell = room, path, tell
-        self._db = queue.connect(path, writes=True, patience=0.0)
+        self._db = sqlite_queue.connect(path, writes=True, patience=0.0)
         try:
-            with queue.faults(path):
-                self._reader = Reader(queue.tables(self._db, path), renamed)
+            with sqlite_queue.faults(path):
+                self._reader = Reader(sqlite_queue.tables(self._db, path), renamed, self._db)
                 self._check_writable()
         except BaseException:
             self._db.close()
@@ -85,14 +89,14 @@ class Follower:
         try:
             for table in self._reader.tables:
                 column = table.column("status" if table.shape is Shape.STATUS else "read_at")
-                name = queue.quoted(table.name)
+                name = sqlite_queue.quoted(table.name)
                 self._db.execute(f"UPDATE {name} SET {column} = {column} WHERE 0")  # noqa: S608 - quoted
         except sqlite3.OperationalError as exc:
             if not _is_busy(exc):
                 raise
 
     def run(self) -> None:
-        """Until the process is interrupted."""
+        """Follow until the process is interrupted."""
         while True:
             self._wait(self.step())
 
@@ -103,7 +107,7 @@ class Follower:
             self._watch.drain()
         self._waiter.drain()
         try:
-            with queue.faults(self._path):
+            with sqlite_queue.faults(self._path):
                 self._take_in()
                 self._write_back()
         except StoreBusy as exc:
@@ -123,7 +127,7 @@ class Follower:
         self._place = self._place or now
         if now is None or now != self._place:
             hint = f"Run it again when it is there: postroom import {self._path} --follow"
-            raise StoreReadOnly(f"{self._path} is gone, or is another file by now", hint=hint)
+            raise StoreReadOnly(f"{self._path} was removed or replaced", hint=hint)
 
     def _later(self, exc: StoreBusy) -> float:
         now = time.monotonic()
@@ -143,29 +147,44 @@ class Follower:
         [version] = self._db.execute("PRAGMA data_version").fetchone()
         if version == self._version:
             return
-        new = list(queue.rows(self._db, self._reader.tables, self._last))
-        waiting = [row for table in self._reader.tables for row in queue.select(self._db, table, table.open)]
-        is_open = {_key(row): row for row in waiting}
-        changed = [
-            row for key, row in is_open.items()
-            if self._settled.get(key) != _identity(row)
-        ]  # fmt: skip
+        is_open = set[Key]()
+        for table in self._reader.tables:
+            for page in self._pages(table):
+                self._take_page(table, page)
+                is_open.update(_key(row) for row in page if row.is_open)
         self._settled = {key: one for key, one in self._settled.items() if key in is_open}
-        closed = [row for key in self._open if key not in is_open for row in self._row(key)]
-        rows = {_key(row): row for row in (*new, *changed, *closed)}
-        if rows:
-            self._import([rows[key] for key in sorted(rows)])
-        for row in closed:
-            self._drop(_key(row))
-        for row in new:
-            self._last[row.table.name] = max(row.rowid, self._last.get(row.table.name, 0))
-        for key in [key for key in self._open if key not in is_open]:
-            self._drop(key)
+        closed = [key for key in self._open if key not in is_open]
+        for at in range(0, len(closed), _BATCH):
+            some = closed[at : at + _BATCH]
+            rows = [row for key in some for row in self._row(key)]
+            if rows:
+                self._import(rows)
+            for key in {*some}.difference(_key(row) for row in rows if row.is_open):
+                self._drop(key)
         self._version = version
+
+    def _pages(self, table: Table) -> Iterator[list[Row]]:
+        """Read what is open, and what is new, in pages; nothing is locked between two of them."""
+        known, last = self._last.get(table.name, _LOWEST), _LOWEST
+        condition = f"rowid > ? AND (rowid > ? OR {table.open}) ORDER BY rowid LIMIT ?"
+        while page := sqlite_queue.select(self._db, table, condition, last, known, sqlite_queue.PAGE):
+            last = page[-1].rowid
+            yield page
+
+    def _take_page(self, table: Table, page: list[Row]) -> None:
+        """Import what is new of a page, and what has another row's number by now."""
+        known = self._last.get(table.name, _LOWEST)
+        changed = [
+            row for row in page
+            if row.rowid > known or self._settled.get(_key(row)) != _identity(row)
+        ]  # fmt: skip
+        if changed:
+            self._import(changed)
+        self._last[table.name] = max(known, page[-1].rowid)
 
     def _row(self, key: Key) -> list[Row]:
         table = next(one for one in self._reader.tables if one.name == key[0])
-        return queue.select(self._db, table, "rowid = ?", key[1])
+        return sqlite_queue.select(self._db, table, "rowid = ?", key[1])
 
     def _import(self, rows: list[Row]) -> None:
         found = [(row, self._reader.found(row)) for row in rows]
@@ -196,7 +215,7 @@ class Follower:
     def _pieces(self, found: list[Found]) -> list[Piece]:
         """A letter that is there twice is planned once."""
         unique = list({each.where: each for each in found}.values())
-        plan = queue.planned(self._reader, unique, self._path, self._room.settings, self._room.home)
+        plan = sqlite_queue.planned(self._reader, unique, self._path, self._room.settings, self._room.home)
         return plan.pieces
 
     def _answered(self, found: list[Found]) -> list[Found]:
@@ -206,20 +225,24 @@ class Follower:
         for ref in filter(None, wanted):
             for table in self._reader.tables:
                 column = table.column("id") if "id" in table.columns else "rowid"
-                for row in queue.select(self._db, table, f"CAST({column} AS TEXT) = ?", ref):
-                    needed += self._reader.found(row)
+                number = int(ref) if ref.isdecimal() and len(ref) < _DIGITS else ref
+                for row in sqlite_queue.select(self._db, table, f"{column} IN (?, ?)", ref, number):
+                    needed += self._reader.found(row) if row.id == ref else []
         return needed
 
     def _hold(self, look: ReadTx, row: Row, refs: list[Ref]) -> None:
         mails = [(message.seq, to) for ref in refs for message, to in known(self._room, look, ref)]
         one, key = _Open(row), _key(row)
         self._drop(key)
-        self._settled[key] = one.identity
+        if row.is_open:
+            self._settled[key] = one.identity
         if not mails or (row.box is Box.DONE and not one.level):
             return
         self._open[key] = one
         self._unchecked.add(key)
-        one.refs, one.mails = refs, mails
+        one.mails = mails
+        every = [mail.delivery for seq, to in mails if (mail := look.mail(seq, to)) is not None]
+        one.is_ours = one.level == _CLAIMED and all(each.attempts for each in every)
         for seq, _ in mails:
             self._by_message[seq] = _key(row)
 
@@ -229,7 +252,7 @@ class Follower:
             self._by_message.pop(seq, None)
 
     def _tell_left(self) -> None:
-        for one in self._reader.left if self._last else ():  # at first, the import has told
+        for one in self._reader.left if self._version != -1 else ():  # at first, the import has told
             self._tell(f"left out: {one.what}: {one.why}")
         self._reader.left.clear()
 
@@ -241,7 +264,7 @@ class Follower:
         due = [
             (one, level)
             for key in moved
-            if (one := self._open.get(key)) and (level := self._level(look, one)) > one.level
+            if (one := self._open.get(key)) and (level := self._level(look, one)) != one.level
         ]
         for at in range(0, len(due), _BATCH):
             some = due[at : at + _BATCH]
@@ -257,7 +280,7 @@ class Follower:
                     self._db.execute("ROLLBACK")
                 raise
             for one, level in some:
-                one.level = level
+                one.level, one.is_ours = level, one.is_ours and level == _CLAIMED
                 if level == _DONE or one.row.table.shape is Shape.READ:
                     self._drop(_key(one.row))
         self._cursor = cursor
@@ -275,7 +298,7 @@ class Follower:
         return sorted(seen), cursor
 
     def _level(self, look: ReadTx, one: _Open) -> int:
-        """How far all of its readers are."""
+        """Tell how far all of its readers are."""
         found = [mail for seq, to in one.mails if (mail := look.mail(seq, to)) is not None]
         states = [mail.delivery.state for mail in found]
         if one.row.table.shape is Shape.READ:
@@ -287,30 +310,49 @@ class Follower:
                 why = f"{mail.delivery.state}: {mail.delivery.reason or 'no reason was given'}"
                 if why != one.trouble:
                     one.trouble = why
-                    self._tell(f"{one.row.where} gets no further: {why}")
-        taken = (State.OFFERED, State.SEEN, State.ACKED)
-        return _CLAIMED if any(one in taken for one in states) else 0
+                    self._tell(f"{one.row.where} will not be marked done: {why}")
+        if any(one in (State.OFFERED, State.SEEN, State.ACKED) for one in states):
+            return _CLAIMED
+        is_back = one.is_ours and states and all(one is State.STORED for one in states)
+        return 0 if is_back else one.level
 
     def _update(self, one: _Open, level: int) -> None:
-        """Only while it is as it was: whoever else has taken the row since has the last word."""
+        """Update a row only while it is as it was: a program that has taken it since has the last word."""
         table, said = one.row.table, one.row.said
         now = _as_before(said)
         if table.shape is Shape.READ:
             column = table.column("read_at")
             self._do(table, f"{column} = ?", f"{column} IS NULL", (now, one.row.rowid))
             return
+        if level == 0:
+            self._unclaim(one)
+            return
         sets, values = [f"{table.column('status')} = ?"], [_WORDS[level]]
         for name in ("claimed_at", "done_at")[:level]:
             if name in table.columns:
                 sets.append(f"{table.column(name)} = coalesce({table.column(name)}, ?)")
                 values.append(now)
-        self._do(table, ", ".join(sets), table.open, (*values, one.row.rowid))
+        condition = table.open if level == _DONE else table.waits
+        done = self._do(table, ", ".join(sets), condition, (*values, one.row.rowid))
+        one.is_ours = level == _CLAIMED and done > 0  # or a program there was quicker
 
-    def _do(self, table: Table, sets: str, condition: str, values: tuple[Any, ...]) -> None:
-        self._db.execute(
-            f"UPDATE {queue.quoted(table.name)} SET {sets} WHERE rowid = ? AND {condition}",  # noqa: S608
+    def _unclaim(self, one: _Open) -> None:
+        """Let a row wait again, as its message does, whose reader is gone: if it says what we wrote."""
+        table, said = one.row.table, one.row.said
+        was = said.get("status") if one.row.status not in CLAIMED else _WAITS
+        sets, values = [f"{table.column('status')} = ?"], [was]
+        if "claimed_at" in table.columns:
+            sets.append(f"{table.column('claimed_at')} = ?")
+            values.append(said.get("claimed_at") if one.row.status not in CLAIMED else None)
+        condition = f"{table.column('status')} = '{_WORDS[_CLAIMED]}'"
+        self._do(table, ", ".join(sets), condition, (*values, one.row.rowid))
+
+    def _do(self, table: Table, sets: str, condition: str, values: tuple[Any, ...]) -> int:
+        """Update a row; how many that were: none where another program was quicker."""
+        return self._db.execute(
+            f"UPDATE {sqlite_queue.quoted(table.name)} SET {sets} WHERE rowid = ? AND {condition}",  # noqa: S608
             values,
-        )
+        ).rowcount
 
     def close(self) -> None:
         self._waiter.close()
@@ -332,9 +374,8 @@ def _key(row: Row) -> Key:
 
 
 def _identity(row: Row) -> tuple[Any, ...]:
-    """What tells a row from another that has its number by now."""
-    names = ("id", "created_at", "from_agent", "to_agent", "sender", "recipient")
-    return tuple(row.said.get(name) for name in names)
+    """Give what tells a row from another that has its number by now."""
+    return tuple(row.said.get(name) for name in _IDENTITY)
 
 
 def _is_busy(exc: sqlite3.Error) -> bool:
@@ -343,9 +384,7 @@ def _is_busy(exc: sqlite3.Error) -> bool:
 
 def _as_before(said: Mapping[str, Any]) -> Any:
     """Now, as the row writes its times: in seconds, in milliseconds, or as ISO text."""
-    value = next(
-        (said[name] for name in ("created_at", "sent_at", "timestamp", "created", "ts") if said.get(name)), 0
-    )
+    value = next((said[name] for name in _TIMES if said.get(name)), 0)
     now = time.time()
     if isinstance(value, str) and not value.replace(".", "", 1).isdecimal():
         separator = " " if " " in value.strip() else "T"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from postroom.bridges.files import naming
-from postroom.bridges.files.dialect import Read, is_everybody
+from postroom.bridges.files.dialect import Read, names_everyone
 from postroom.bridges.files.letter import ACK, NACK, Letter, reason
 from postroom.bridges.files.wording import drafted
 from postroom.clock import iso
@@ -24,7 +24,10 @@ from postroom.room.guard import IMPORT
 from postroom.room.imported import Piece, Ref, Rung
 from postroom.text import encode, storable
 
-_RUNGS = {Box.WAITING: Rung.WAITING, Box.UNSENT: Rung.WAITING, Box.DONE: Rung.SEEN, Box.SENT: Rung.GONE}
+_RUNGS = {
+    Box.WAITING: Rung.WAITING, Box.UNSENT: Rung.WAITING, Box.DONE: Rung.SEEN, Box.CLAIMED: Rung.SEEN,
+    Box.SENT: Rung.GONE,
+}  # fmt: skip
 _FURTHER = (Rung.GONE, Rung.WAITING, Rung.SEEN, Rung.ACKED, Rung.REFUSED)  # what tells more of a letter
 
 
@@ -63,9 +66,8 @@ def plan(tree: Tree, source: str, settings: Settings, home: str, renamed: Mappin
             continue
         rung, why = said.get(copy.ref, (copy.rung, ""))
         answered, begun = index.answered(copy), index.begun(copy)
-        pieces.append(
-            Piece(copy.sender, copy.to, wanted, rung, why, answered and answered.ref, begun and begun.ref)
-        )
+        piece = Piece(copy.sender, copy.to, wanted, rung, why, answered and answered.ref, begun and begun.ref)
+        pieces.append(piece._replace(is_claimed=copy.found.box is Box.CLAIMED))
     return Mail(
         source,
         [names[owner] for owner in tree.owners],
@@ -81,7 +83,7 @@ def _mentioned(tree: Tree) -> list[str]:
     names: dict[str, None] = {}
     for one in tree.found:
         words = (one.read.letter.sender, *one.read.to)
-        names |= dict.fromkeys(word for word in words if word and not is_everybody(word))
+        names |= dict.fromkeys(word for word in words if word and not names_everyone(word))
     return list(names)
 
 
@@ -92,7 +94,7 @@ def _copies(one: Found, tree: Tree, names: Mapping[str, str], left: list[LeftOut
     except InvalidLetter as exc:
         left.append(LeftOut(one.where, str(exc)))
         return
-    is_read = one.box in (Box.WAITING, Box.DONE)
+    is_read = one.box not in (Box.UNSENT, Box.SENT)
     readers = {one.owner: [names[one.owner]]} if is_read else _readers(one, tree, names)
     left += [LeftOut(one.where, _nobody(word)) for word, meant in readers.items() if not meant]
     for to in dict.fromkeys(address for meant in readers.values() for address in meant):
@@ -107,7 +109,7 @@ def _writer(one: Found, names: Mapping[str, str]) -> str:
             raise InvalidLetter(f"it says that it is from {said!r}, and lies in {owner}'s outbox")
         return owner
     if said not in names:
-        raise InvalidLetter(_nobody(said) if said else "it says from nobody")
+        raise InvalidLetter(_nobody(said) if said else "the letter has no `from`")
     return names[said]
 
 
@@ -115,13 +117,13 @@ def _readers(one: Found, tree: Tree, names: Mapping[str, str]) -> dict[str, list
     """Whom each word means that a letter in an outbox names."""
     others = [names[owner] for owner in tree.owners if owner != one.owner]
     return {
-        word: others if is_everybody(word) else [names[word]] if word in names else []
+        word: others if names_everyone(word) else [names[word]] if word in names else []
         for word in one.read.to or ("",)
     }
 
 
 def _nobody(word: str) -> str:
-    return f"nobody can be called {word!r}"
+    return f"{word!r} cannot be an agent's name"
 
 
 def _key(sender: str, to: str, read: Read) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from postroom.config import Settings
 from postroom.errors import InvalidValue, NotFound, PostroomError
-from postroom.imports import agentcomms, document, mailbox, orchestrator, queue, tree
+from postroom.imports import agentcomms, document, mailbox, orchestrator, sqlite_queue, tree
 from postroom.imports.plan import Agents, Kind, Mail
 
 _FILES = ("agent-orchestrator.yaml", "agent-orchestrator.yml", "config.yaml", "config.yml", "config.json")
@@ -27,10 +27,10 @@ def plan(path: str, kind: str, settings: Settings, home: str, renamed: Mapping[s
             raise InvalidValue(f"there are no mailboxes in {path}", path=path, hint=_HINT)
         return mailbox.plan(tree.read(source), source, settings, home, renamed)
     file = config_at(path)
-    if kind == Kind.QUEUE or (not kind and queue.is_queue(file)):
-        if not queue.is_queue(file):
+    if kind == Kind.QUEUE or (not kind and sqlite_queue.is_queue(file)):
+        if not sqlite_queue.is_queue(file):
             raise InvalidValue(f"{file} is no SQLite file", path=file, hint=_HINT)
-        return queue.plan(file, settings, home, renamed)
+        return sqlite_queue.plan(file, settings, home, renamed)
     found = document.read(file)
     chosen = (
         Kind(kind)
@@ -43,7 +43,7 @@ def plan(path: str, kind: str, settings: Settings, home: str, renamed: Mapping[s
 
 
 def is_queue(path: str) -> bool:
-    return queue.is_queue(path)
+    return sqlite_queue.is_queue(path)
 
 
 def aside(path: str, source: str) -> list[str]:

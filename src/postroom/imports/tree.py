@@ -34,6 +34,7 @@ class Box(StrEnum):
 
     WAITING = "inbox"
     DONE = "processed"
+    CLAIMED = "claimed"  # in a queue: somebody there has it in hand
     UNSENT = "outbox"
     SENT = "sent"
 
@@ -207,7 +208,7 @@ def _content(path: str) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InvalidLetter("it is no plain file")
+            raise InvalidLetter("it is not a regular file")
         data = file.read(_LARGEST + 1)
     if path.endswith(_PACKED) and len(data) <= _LARGEST:
         data = _unpacked(data)

@@ -9,6 +9,7 @@ from postroom.model.ids import handle
 from postroom.model.ladder import Cause, Evidence, Outcome, Priority, State
 
 Json = dict[str, Any]
+RAW = "inbox:"  # begins the keys of letters that were written straight into an inbox; a caller may not use it
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

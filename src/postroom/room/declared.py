@@ -39,7 +39,7 @@ def introduce(room: "LocalRoom", tx: "WriteTx", names: list[str]) -> None:
 
 
 def _join(room: "LocalRoom", tx: "WriteTx", name: str, here: str) -> None:
-    if not _is_there(tx, name, here):
+    if not _is_there(tx, name, here) and not tx.position(f"before.{_note(name, here)}"):
         about = _read(name, room.declared.agents[name])
         directory.join(tx, name, room.scope, cast("About", {**about, "supervisor": ""}))
     _note_down(tx, name, here)
@@ -132,10 +132,12 @@ def check(agents: dict[str, Any]) -> None:
 
 
 def _note_down(tx: "WriteTx", name: str, here: str) -> None:
-    """Note that somebody was introduced, as an event: a room rebuilt from its journals knows it, too."""
+    """Note that somebody was introduced, as an event: a room rebuilt from its journals knows it, too.
+
+    Whom an earlier version introduced may have another name since: then the event is about no agent.
+    """
     agent = tx.agent_named(_project(name, here), parse(name).name)
-    assert agent is not None
-    tx.append("agent.declared", agent.id, payload={"as": _note(name, here)})
+    tx.append("agent.declared", agent.id if agent else "", payload={"as": _note(name, here)})
 
 
 def _note(name: str, here: str) -> str:

@@ -7,7 +7,7 @@ from postroom.clock import LAST
 from postroom.config import Settings
 from postroom.errors import InvalidBody, InvalidPayload, InvalidValue
 from postroom.model.ladder import Priority
-from postroom.model.message import Json, make
+from postroom.model.message import RAW, Json, make
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +110,7 @@ def draft(
     _check_body(body, settings.max_body_bytes)
     if subject != "" or key or correlation:
         _check_line("subject", subject)
-        _check_line("key", key or "")
+        _check_key(key or "")
         _check_line("correlation", correlation or "")
     if settings.otel == "on":
         from postroom.model.trace import current  # noqa: PLC0415 - only where that is asked for
@@ -199,6 +199,16 @@ def _check_line(field: str, text: str) -> None:
         raise InvalidValue(f"{field} is longer than {_LONGEST_LINE} bytes", field=field)
     if "\n" in text or "\r" in text:
         raise InvalidValue(f"{field} must be one line", field=field)
+
+
+def _check_key(key: str) -> None:
+    _check_line("key", key)
+    if key.startswith(RAW):
+        raise InvalidValue(
+            f"a key must not begin with {RAW!r}",
+            field="key",
+            hint="The room itself uses it. Use another key.",
+        )
 
 
 def _check_json(label: str, value: Any, settings: Settings) -> None:

@@ -57,6 +57,7 @@ class Piece(NamedTuple):
     reason: str = ""  # why it was refused
     answers: Ref | None = None
     thread: Ref | None = None  # the first message of its conversation
+    is_claimed: bool = False  # there, somebody has it in hand, or it says so because it was offered here
 
     @property
     def ref(self) -> Ref:
@@ -82,7 +83,7 @@ def _standing(tx: "ReadTx", room: "LocalRoom", piece: Piece) -> Standing:
     if message is None:
         return Standing.NEW
     deliveries = tx.deliveries(message.seq)
-    return Standing.MOVED if deliveries and _is_behind(deliveries[0], piece.rung) else Standing.HERE
+    return Standing.MOVED if deliveries and _is_behind(deliveries[0], piece) else Standing.HERE
 
 
 def take_in(room: "LocalRoom", pieces: Iterable[Piece]) -> list[Standing]:
@@ -124,7 +125,7 @@ def _take(room: "LocalRoom", tx: "WriteTx", piece: Piece) -> tuple[str, Standing
         _settle(tx, message, recipient, piece)
         return recipient, Standing.NEW, piece.rung is Rung.WAITING
     deliveries = tx.deliveries(message.seq)
-    if not deliveries or not _is_behind(deliveries[0], piece.rung):
+    if not deliveries or not _is_behind(deliveries[0], piece):
         return "", Standing.HERE, False
     [here] = deliveries
     if here.state is State.STORED:
@@ -133,9 +134,15 @@ def _take(room: "LocalRoom", tx: "WriteTx", piece: Piece) -> tuple[str, Standing
     return here.recipient_id, Standing.MOVED, False
 
 
-def _is_behind(here: Delivery, there: Rung) -> bool:
-    """Whether a message has got further there than here. What somebody has in hand here goes its own way."""
+def _is_behind(here: Delivery, piece: Piece) -> bool:
+    """Tell whether a message has got further there than here. What an agent has in hand here stays so.
+
+    What was offered here and came back waits, though its row may still be claimed: that was written for here.
+    """
+    there = piece.rung
     if here.state is State.STORED:
+        if there is Rung.SEEN and piece.is_claimed and here.attempts:
+            return False
         return there in (Rung.SEEN, Rung.ACKED, Rung.REFUSED)
     return here.state is State.SEEN and there in (Rung.ACKED, Rung.REFUSED)
 

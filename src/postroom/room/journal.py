@@ -19,7 +19,7 @@ from postroom import host, label
 from postroom.clock import iso
 from postroom.errors import JournalBroken
 from postroom.room import file, line, loss, segment
-from postroom.room.index import Index
+from postroom.room.journal_index import Index
 from postroom.room.segment import ROOM, Segment
 from postroom.store.contract import ReadTx, WriteTx
 

@@ -11,7 +11,7 @@ from postroom import label
 from postroom.errors import StoreFull
 from postroom.model.message import Message
 from postroom.room import blob, digest, file, journal, line, reserve, segment, snapshot, spill
-from postroom.room.index import Index
+from postroom.room.journal_index import Index
 from postroom.room.unit import EVERYONE
 from postroom.text import encode
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from postroom.errors import JournalBroken
 from postroom.model.ids import handle
-from postroom.room import file, line, segment, told
+from postroom.room import file, journal_lines, line, segment
 
 if TYPE_CHECKING:
     from postroom.model.message import Json
@@ -110,12 +110,12 @@ def _searched(events: str, store: "Store", *, accepted: bool) -> list[tuple[_Fou
     look, first = store.look(), store.whole().first()
     known = set[str]() if accepted else _accepted(events)
     ahead, void = _Found(), _Found()
-    for found, is_void in told.every(events):
+    for found, is_void in journal_lines.Journals(events).every():
         if found.seq < first or line.is_removed(found.text):
             continue
         match = _BEGINNING.match(found.text)
         if match is None:
-            raise told.broken(found, "not an event")
+            raise journal_lines.broken(found, "not an event")
         event_id = match[1].decode()
         if event_id in known or _is_there(look, found.seq, event_id):
             continue
@@ -137,7 +137,7 @@ def begin(events: str, store: "Store") -> int:
     It is the same one again where a process was killed before it came to `end`.
     """
     before = _state(events)
-    number = before["number"] if before.get("is_open") else 1 + told.losses(events)
+    number = before["number"] if before.get("is_open") else 1 + journal_lines.Journals(events).losses()
     found = [one for one, _ in _search(events, store, accepted=False)]
     for other in found[1:]:
         found[0].ids.update(other.ids)

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from postroom import host
 from postroom.errors import JournalBroken, PostroomError, Refused
 from postroom.model.message import Event
-from postroom.room import blob, digest, file, line, segment, snapshot, told
+from postroom.room import blob, digest, file, journal_lines, line, segment, snapshot
 from postroom.room.journal import read_head
-from postroom.room.told import Line, broken
+from postroom.room.journal_lines import Line, broken
 from postroom.store.contract import ReadTx, Store, WriteTx
 from postroom.store.sqlite.scratch import ScratchStore
 
@@ -99,7 +99,8 @@ def _fill(
 ) -> Replayed:
     head = read_head(events)  # before the files: all up to it is in them, whatever is written meanwhile
     promised = head.seq if head else written
-    lost = told.voided(events)
+    journals = journal_lines.Journals(events)
+    lost = journals.voided()
     left_out = len({found.seq for found in lost})
     if voided:
         if not lost:
@@ -113,7 +114,7 @@ def _fill(
     start = taken[-1].seq if taken else 0
     if taken:
         snapshot.load(taken[-1], store)
-    lines = told.lines(events)
+    lines = journals.lines()
     if voided:
         counting = list(lines)
         left_out = sum(found.seq > (promised or 0) for found in counting)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from postroom.errors import StoreError, StoreFull, of_file
+from postroom.room import file
 from postroom.store.sqlite import connection as link
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ def free(home: str) -> int:
 
 def is_full(store: str) -> StoreError | None:
     """Return the error that a write beside the store would have now, if any."""
+    home, name = os.path.split(store)
+    with contextlib.suppress(OSError, AttributeError):
+        file.sweep_litter(home, f"{name}.{link.TRIED}.")
+        if free(home) < link.NEEDED:
+            return StoreFull(f"no space left: {store}", path=store)
     obstacle = link.obstacle(store)
     return None if obstacle is None else of_file(obstacle, store, path=store)
 

@@ -19,7 +19,7 @@ def problems(room: LocalRoom) -> Iterator[Problem]:
             yield Problem(what, f"{calling(room.home)} doctor --fix")
         if one.rejected:
             aside = f"{one.path}/{BASE}/{REJECTED}"
-            what = f"put aside, because it is no letter of this room: {one.rejected} in {aside}"
+            what = f"put aside, because it is not a letter of this room: {one.rejected} in {aside}"
             yield Problem(what, f"rm -r {quote(aside)}", advice="Look at it, then:")
 
 

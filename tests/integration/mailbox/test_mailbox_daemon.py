@@ -476,7 +476,7 @@ def test_what_is_too_large_for_a_letter_is_not_read_to_be_tried(home: str, tmp_p
 def test_what_is_no_file_is_neither_waited_for_nor_taken_for_a_tree(home: str, tmp_path) -> None:
     cli, pipe = CommandLine(home), os.path.join(tmp_path, "pipe")
     os.mkfifo(pipe)
-    assert "is no plain file" in cli("mailbox", "check", pipe).err
+    assert "is not a regular file" in cli("mailbox", "check", pipe).err
     refused = cli("mailbox", "add", pipe)
     assert (refused.code, "mkdir" in refused.err) == (2, False)
 

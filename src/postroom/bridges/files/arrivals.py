@@ -49,7 +49,7 @@ from postroom.store.contract import ReadTx, WriteTx
 from postroom.text import encode, storable
 
 _BATCH = 100  # letters in one transaction
-_QUIET = 2.0  # seconds for which what is no letter must not have changed: somebody may still be writing it
+_QUIET = 2.0  # seconds for which what is not a letter must not have changed: somebody may still be writing it
 _LATER = 5.0  # seconds after which one is tried again that something stood in the way of
 _TIDY = 5.0  # seconds after which what the agent has acknowledged is put away
 _KIND = "arrivals"  # since when what is put away as read is looked at, as it is noted beside the room
@@ -67,8 +67,12 @@ class _Found(NamedTuple):
     is_plain: bool  # whether it may have the name of one of the room's
 
 
+class _Unseen(Exception):
+    """Says that a message came into the room after its files were looked for."""
+
+
 class Arrivals:
-    """Those of one mailbox."""
+    """Takes in the letters that others write into one mailbox."""
 
     def __init__(self, box: Box, check: Callable[[ReadTx | WriteTx], None]) -> None:
         """`check` raises where this is not the inbox of the room's session any more."""
@@ -83,7 +87,7 @@ class Arrivals:
         self.why = ""  # why something waits there, for people
 
     def names(self, message: Message) -> tuple[str, ...]:
-        """All under which it may lie there; a writer may have renamed it since."""
+        """Give all names under which it may lie there; a writer may have renamed it since."""
         found = names(message)
         if len(found) == 1:
             return found
@@ -121,7 +125,7 @@ class Arrivals:
         self._done.pop(name, None)
 
     def _put_away(self) -> list[str]:
-        """What came and was put away before we looked; first of all, what was while nobody carried."""
+        """Give what came and was put away before we looked; first, what was while nobody carried."""
         self._gone |= self._noticed()
         self._gone -= self._known.keys()
         return sorted(name for name in self._gone if numbered(name) is None)
@@ -135,7 +139,7 @@ class Arrivals:
         return (visitors or set()) | set(found)
 
     def _look_back(self) -> list[str]:
-        """What lay in `processed` before the mailbox was served is none of the room's mail."""
+        """Give what was put away since the mailbox is served: what lay there before is not mail of ours."""
         since = note.get(self._room.home, _KIND, self._box.id).get("since")
         found = self._shelf.read_since(since) if isinstance(since, int) else []
         if not self._has_looked_back:
@@ -170,7 +174,7 @@ class Arrivals:
         self._later[name], self.why = time.monotonic() + _LATER, why
 
     def _is_restless(self, name: str) -> bool:
-        """Whether what is no letter may become one: it has changed a moment ago, or is being written."""
+        """Tell whether a file may yet become a letter: it has changed a moment ago, or is being written."""
         stamp, now = self._shelf.stamp(Folder.INBOX, name), time.monotonic()
         known, since = self._restless.get(name, ("", 0.0))
         if known != stamp or (now - since >= _QUIET and self._shelf.is_being_written(name)):
@@ -202,20 +206,11 @@ class Arrivals:
     # into the room
 
     def _store(self, found: list[_Found], session: Session) -> None:
-        """All of them in one transaction, and then each by its new name."""
-        refused: list[tuple[_Found, PostroomError]] = []
-        stored: list[tuple[_Found, Message]] = []
-        with Unit(self._room, prompt=False) as tx:
-            self._check(tx)
-            was = set(tx.stirred)
-            for each in found:
-                try:
-                    stored.append((each, self._one(tx, each, session)))
-                except (StoreError, OSError, MemoryError):
-                    raise
-                except PostroomError as exc:
-                    refused.append((each, exc))
-            tx.stirred -= {self._box.id} - was  # it lies where its reader looks
+        """Store all of them in one transaction, and then give each its new name."""
+        while True:
+            with suppress(_Unseen):
+                stored, refused = self._stored(found, session, self._copies(found))
+                break
         step("raw-stored")
         for each, message in stored:
             if each.folder is Folder.INBOX:
@@ -224,6 +219,48 @@ class Arrivals:
             if each.folder is Folder.INBOX:
                 self._refuse(each.name, why)
 
+    def _stored(
+        self, found: list[_Found], session: Session, copies: dict[int, set[str]]
+    ) -> tuple[list[tuple[_Found, Message]], list[tuple[_Found, PostroomError]]]:
+        """Store them; return the messages, and what is refused. No call to the shelf: it may be slow."""
+        refused: list[tuple[_Found, PostroomError]] = []
+        stored: list[tuple[_Found, Message]] = []
+        with Unit(self._room, prompt=False) as tx:
+            self._check(tx)
+            was = set(tx.stirred)
+            for each in found:
+                try:
+                    message = self._one(tx, each, session, copies)
+                except (StoreError, OSError, MemoryError):
+                    raise
+                except PostroomError as exc:
+                    refused.append((each, exc))
+                else:
+                    stored.append((each, message))
+                    copies.setdefault(message.seq, set()).add(each.name)
+            tx.stirred -= {self._box.id} - was  # it lies where its reader looks
+        return stored, refused
+
+    def _copies(self, found: list[_Found]) -> dict[int, set[str]]:
+        """Find the files of the messages that these letters may repeat, by the numbers of the messages."""
+        look, copies = self._room.store.look(), dict[int, set[str]]()
+        for each in found:
+            try:
+                known, address = self._sender(look, each.read.letter.sender)
+            except StoreError:
+                raise
+            except PostroomError:
+                continue  # it is refused, or takes nothing
+            keys = self._keys(each, known, address)[1]
+            for message in [look.message_by_key(known.id, one) for one in keys] if known else ():
+                if message is not None and message.seq not in copies:
+                    copies[message.seq] = {
+                        one
+                        for one in self.names(message)
+                        if any(self._shelf.has(folder, one) for folder in (Folder.INBOX, Folder.READ))
+                    }
+        return copies
+
     def _name(self, each: _Found, message: Message) -> None:
         usual = inbox_name(message)
         if each.is_plain and each.picked.rename(usual):
@@ -231,31 +268,38 @@ class Arrivals:
         else:
             self._known[each.name] = message.seq
 
-    def _one(self, tx: WriteTx, each: _Found, session: Session) -> Message:
-        """The message that a file is; of a letter that is there already, `KeyConflict`."""
-        word, owner = each.read.letter.sender, self._box.agent
-        known, address = self._sender(tx, word)
-        about = self._about(each, known.address if known else self._as_known(address), owner)
-        wanted, message = raw_key(owner.id, each.read.letter.id), None
-        for its_key in (wanted, f"{wanted}:{about['sha256']}"):
+    def _one(self, tx: WriteTx, each: _Found, session: Session, copies: dict[int, set[str]]) -> Message:
+        """Store a letter, or find its message; raise `KeyConflict` where it is there already."""
+        owner, message = self._box.agent, None
+        known, address = self._sender(tx, each.read.letter.sender)
+        about, keys = self._keys(each, known, address)
+        for its_key in keys:
             message = tx.message_by_key(known.id, its_key) if known else None
             if message is None:
                 message = self._post(tx, each, known or address, its_key, about)
                 break
             if _digest(message) in (about["sha256"], None):
-                self._check_only(tx, each, message)
+                self._check_only(tx, each, message, copies)
                 break
         assert message is not None
         if (mail := tx.mail(message.seq, owner.id)) is not None:
             self._offer(tx, mail, session, is_read=each.folder is Folder.READ)
         return message
 
-    def _check_only(self, tx: WriteTx, each: _Found, message: Message) -> None:
-        """The same letter in another file is a repeat, unless that is what became of the first."""
-        every, mail = self.names(message), tx.mail(message.seq, self._box.id)
-        others = [one for one in every if one != each.name]
-        if any(self._shelf.has(folder, one) for folder in (Folder.INBOX, Folder.READ) for one in others):
+    def _keys(self, each: _Found, known: Agent | None, address: str) -> tuple[Json, tuple[str, str]]:
+        """Say what the room notes of a letter, and the keys under which it may be there."""
+        owner = self._box.agent
+        about = self._about(each, known.address if known else self._as_known(address), owner)
+        wanted = raw_key(owner.id, each.read.letter.id)
+        return about, (wanted, f"{wanted}:{about['sha256']}")
+
+    def _check_only(self, tx: WriteTx, each: _Found, message: Message, copies: dict[int, set[str]]) -> None:
+        """Refuse the same letter in another file, unless that is what became of the first."""
+        if message.seq not in copies:
+            raise _Unseen
+        if copies[message.seq] - {each.name}:
             raise _twice(message)
+        every, mail = self.names(message), tx.mail(message.seq, self._box.id)
         is_open = mail is not None and mail.delivery.state in (State.STORED, State.OFFERED)
         if not is_open and each.name not in every:
             raise _twice(message)
@@ -269,8 +313,8 @@ class Arrivals:
         if is_read and mail.delivery.state is State.OFFERED:
             see(tx, mail, evidence=Evidence.AGENT)
 
-    def _sender(self, tx: WriteTx, word: str) -> tuple[Agent | None, str]:
-        """Whoever it says it is from, if that is somebody, and by which address. That is believed as little
+    def _sender(self, tx: ReadTx | WriteTx, word: str) -> tuple[Agent | None, str]:
+        """Find the agent that it says it is from, if any, and its address. That is believed as little
         as any other name that nothing proves.
         """
         if "/" in word:
@@ -281,13 +325,13 @@ class Arrivals:
         address = naming.address(word, {}) if word else ""
         if not address:
             raise InvalidLetter(
-                f"nobody can be called {word!r}"[:200] if word else "it does not say who it is from",
+                f"{word!r} cannot be an agent's name"[:200] if word else "the letter has no `from`",
                 field="from", hint='Write the name of an agent: "from": "NAME".',
             )  # fmt: skip
         return directory.find(tx, parse(address), self._box.project), address
 
     def _as_known(self, address: str) -> str:
-        """The address that somebody will have."""
+        """Give the address that an agent of that name will have."""
         return address if parse(address).kind is Kind.HUMAN else f"{self._box.project}/{address}"
 
     def _about(self, each: _Found, sender: str, owner: Agent) -> Json:
@@ -305,7 +349,7 @@ class Arrivals:
         return about
 
     def _post(self, tx: WriteTx, each: _Found, by: Agent | str, its_key: str, about: Json) -> Message:
-        """Nobody is given an address for what is no letter."""
+        """Store it. Its writer gets an address only here, when it is known to be a letter."""
         owner, project = self._box.agent, by.project if isinstance(by, Agent) else self._box.project
         to = owner.name if project == owner.project else owner.address
         wanted = self._drafted(each.read, to, its_key, about)
@@ -332,7 +376,7 @@ class Arrivals:
             return drafted(said, to, settings, home, key=its_key, about=dict(about), under=ABOUT)
 
     def _answered(self, tx: WriteTx, author: Agent, owner: Agent, ref: str | None) -> Message | None:
-        """What it answers, of what both have a part in. That acknowledges nothing: nobody is proven here."""
+        """Find what it answers, of what both have a part in. It acknowledges nothing: no sender is proven."""
         if not ref:
             return None
         found = (
@@ -369,7 +413,7 @@ class Arrivals:
 
 
 def _letter(data: bytes, name: str, owner: Agent) -> tuple[Read, bool]:
-    """What a file says, and whether it says nothing that only the room says."""
+    """Read a file, and tell whether it says nothing that only the room says."""
     several = items(data)
     if len(several) != 1:
         raise InvalidLetter(f"a file in an inbox holds one letter, not {len(several):,}")
@@ -378,7 +422,7 @@ def _letter(data: bytes, name: str, owner: Agent) -> tuple[Read, bool]:
 
 
 def _digest(message: Message) -> str | None:
-    """None: its content was taken away."""
+    """Give the digest that the room noted; None where the content was taken away."""
     if message.redacted is not None:
         return None
     about = (message.metadata or {}).get(ABOUT)

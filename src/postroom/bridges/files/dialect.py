@@ -90,7 +90,7 @@ def found(data: bytes, name: str, owner: str) -> Letter:
     )
 
 
-def is_everybody(name: str) -> bool:
+def names_everyone(name: str) -> bool:
     return name.lower() in _EVERYBODY
 
 

@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 import re
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from postroom.clock import iso
 from postroom.errors import InvalidLetter, PostroomError
 from postroom.model.ladder import Priority
-from postroom.model.message import Delivery, Json, Mail, Message
+from postroom.model.message import RAW, Delivery, Json, Mail, Message
 from postroom.text import encode, storable
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 ACK, NACK = "ack", "nack"  # types of what an agent says of a letter that it was given
 SUFFIX = ".json"
 _REJECTED = ".rejected"  # ends the name of a receipt that is called after a file
-RAW, ABOUT = "inbox:", "mailbox"  # before the key of what lay in an inbox; what its metadata says of that
+ABOUT = "mailbox"  # what the metadata says of what lay in an inbox
 _KEY = "file:"  # before a writer's own id, as the room keeps it
 _LONGEST_ID = 200  # characters
 _MOST = 10_000  # letters in one file
@@ -56,7 +57,7 @@ class Letter(NamedTuple):
 
 
 class Flaw(NamedTuple):
-    """What is no letter, and why."""
+    """What is not a letter, and why."""
 
     id: str  # what it calls itself; empty where that cannot be told
     why: PostroomError
@@ -246,7 +247,13 @@ def names(message: Message) -> tuple[str, ...]:
         return (usual,)
     about: Any = (message.metadata or {}).get(ABOUT)
     file = cast("Json", about).get("file") if isinstance(about, dict) else None
-    return (usual, file) if isinstance(file, str) and file else (usual,)
+    return (usual, file) if isinstance(file, str) and _is_file(file) else (usual,)
+
+
+def _is_file(name: str) -> bool:
+    """Tell whether another program's letter can have that name: no path, and no name that the room gives."""
+    is_plain = name[:1] not in ("", ".") and not any(one in name for one in ("/", os.sep, "\0"))
+    return is_plain and name.endswith(SUFFIX) and numbered(name) is None
 
 
 def is_raw(message: Message) -> bool:

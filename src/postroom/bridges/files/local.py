@@ -329,7 +329,7 @@ def _open(directory: int, name: str, limit: int) -> int:
         return os.open(name, _READ, dir_fd=directory)
     except OSError as exc:
         if exc.errno in (errno.ELOOP, errno.ENXIO):  # it has just become one
-            raise InvalidLetter("it is no plain file") from None
+            raise InvalidLetter("it is not a regular file") from None
         if isinstance(exc, PermissionError):
             raise InvalidLetter("it may not be read from here") from None
         raise
@@ -346,7 +346,7 @@ def _check(about: os.stat_result, limit: int) -> None:
         kind = (
             "a link" if stat.S_ISLNK(about.st_mode) else "a directory" if stat.S_ISDIR(about.st_mode) else ""
         )
-        raise InvalidLetter(f"it is {kind or 'no plain file'}")
+        raise InvalidLetter(f"it is {kind or 'not a regular file'}")
     if about.st_nlink > 1:  # none: another has just taken its place, and it is still whole
         raise InvalidLetter("it is a file that has another name, too: it may be somebody else's")
     if about.st_size > limit:

@@ -215,7 +215,7 @@ class Mailbox:
         with self._guard:
             self._flawed[name] = stamp
             if letter.numbered(name) is not None:
-                self._untold[name] = f"{name} in {shelf.place}/inbox is no letter: {why}"
+                self._untold[name] = f"{name} in {shelf.place}/inbox is not a letter: {why}"
         self._put_back([name])
 
     def _put_back(self, names: Iterable[str]) -> None:
@@ -233,7 +233,7 @@ class Mailbox:
             return []
 
     def _open(self, shelf: Shelf, name: str, again: bool) -> list[Letter]:
-        """A letter, which is in hand from now on; or none: it is no letter, or another was quicker, and is
+        """A letter, which is in hand from now on; or none: it is not a letter, or another was quicker, and is
         done with it.
         """
         stamp = ""

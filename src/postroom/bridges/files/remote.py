@@ -154,7 +154,7 @@ class RemoteShelf:
         path = self._path(folder, name)
         about = self._depot.about(path)
         if not about.is_plain:
-            raise InvalidLetter("it is no plain file")
+            raise InvalidLetter("it is not a regular file")
         if about.size > limit or len(data := self._depot.read(path, limit + 1)) > limit:
             raise InvalidLetter(f"it is larger than {limit:,} bytes")
         return Sheet(data, about.stamp)

@@ -72,7 +72,7 @@ class Sftp:
         def read(ftp: Any) -> bytes:
             self._check(ftp, path)
             if not stat.S_ISREG(ftp.lstat(self._path(path)).st_mode):  # to open a pipe would not end
-                raise FileNotFoundError(errno.ENOENT, "it is no plain file", path)
+                raise FileNotFoundError(errno.ENOENT, "it is not a regular file", path)
             with ftp.open(self._path(path), "rb") as file:
                 return file.read(limit)
 

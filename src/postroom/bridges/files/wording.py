@@ -19,10 +19,10 @@ def drafted(
 
     def made(type: str, body: str, payload: Json | None) -> Draft:
         return draft(
-            settings, to, body, type=type, payload=payload, home=home, key=key,
+            settings, to, body, type=type, payload=payload, home=home,
             subject=" ".join(letter.subject.split()), priority=letter.priority,
             requires_ack=letter.requires_ack, metadata={**(letter.metadata or {}), under: about},
-        )  # fmt: skip
+        )._replace(key=key)  # fmt: skip
 
     text, payload = _noted(letter.body, letter.payload or (None if letter.body else read.rest) or None)
     for content in ((text, payload), (letter.body, letter.payload)) if letter.type not in _AS_NOTES else ():

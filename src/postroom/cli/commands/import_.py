@@ -40,7 +40,9 @@ _SHOWN = 20  # of what is left out, without --all
 def add_arguments(parser: "Parser") -> None:
     parser.add_argument("path", metavar="PATH", help="a config, a SQLite file, or the directory of mailboxes")
     parser.add_argument("--apply", action="store_true", help="do it; without, it is only shown")
-    parser.add_argument("--follow", action="store_true", help="the same, and go on: only of a SQLite file")
+    parser.add_argument(
+        "--follow", action="store_true", help="import, then keep importing new rows (SQLite only)"
+    )
     parser.add_argument("--undo", action="store_true", help="take out of the config what was added from PATH")
     parser.add_argument("--kind", metavar="KIND", choices=_KINDS, help=f"what it is: {', '.join(_KINDS)}")
     parser.add_argument(
@@ -112,7 +114,7 @@ def _follow(found: "Agents | Mail", args: "argparse.Namespace", context: "Contex
         try:
             follower.run()
         except KeyboardInterrupt:
-            context.note("Not followed any more; to go on, run the same command again.")
+            context.note("Stopped. Run the same command to continue.")
     return 0
 
 

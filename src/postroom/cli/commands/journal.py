@@ -14,11 +14,11 @@ HELP = """\
 The room's events as JSON lines, one file an agent, in `events/` of its home: `<project>/<name>.jsonl`, by the
 name that the agent had when its file began, and `_room.jsonl` for what belongs to no agent. They follow the
 store: a daemon writes them within a second; with none, a command that finds them 200 events or five minutes
-behind writes some. `sync` (what this does by default) brings them up to now, `status` says how far behind
-they are, `path` where they are, or with a NAME, which file is that agent's.
+behind writes for about 20 ms. `sync` (what this does by default) brings them up to now, `status` says how
+far behind they are, `path` where they are, or with a NAME, which file is that agent's.
 
 Where the store has lost events that the journals have, `verify` and `status` say so until they are brought
-back (`postroom replay`), or until `accept` notes that they are gone. They stay in the files."""
+back (`postroom replay`), or until `accept` marks them as lost. They stay in the files."""
 EXAMPLES = """\
   postroom journal
   postroom journal status --json

@@ -303,7 +303,7 @@ def _content(path: str) -> bytes:
         if path == "-":
             data = sys.stdin.buffer.read(limit + 1)
         elif not stat.S_ISREG(os.stat(path).st_mode):  # to read from a pipe might not end
-            raise NotFound(f"{path} is no plain file", hint=hint)
+            raise NotFound(f"{path} is not a regular file", hint=hint)
         else:
             with open(path, "rb") as file:
                 data = file.read(limit + 1)

@@ -30,7 +30,7 @@ def add_arguments(parser: "Parser") -> None:
     parser.add_argument(
         "--voided",
         action="store_true",
-        help="with what the journals voided because the store had lost it, and without what came after that",
+        help="rebuild the room as it was before the store lost events",
     )
 
 
@@ -65,7 +65,7 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
 def _left_out(left_out: int, later: int, source: str, target: str, voided: bool) -> "Iterator[str]":
     home = os.path.dirname(source)
     if later:
-        yield f"left out: {count(later, 'event')} that the store recorded after it lost these; see {home}"
+        yield f"left out: {count(later, 'event')} recorded after the loss; they are only in {home}/room.db"
     if left_out and voided:
         yield f"left out: {count(left_out, 'event')} that the journals have from after the loss; see {home}"
     elif left_out:

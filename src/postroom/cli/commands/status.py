@@ -226,7 +226,7 @@ def _warnings(report: dict[str, Any]) -> list[str]:
             found.append(f"spooled, not stored: {one['waiting']} in {one['path']}; see: postroom doctor")
         if one["rejected"]:
             where = f"{one['path']}/.postroom/rejected"
-            found.append(f"put aside as no letters: {one['rejected']} in {where}; see: postroom doctor")
+            found.append(f"put aside, not letters: {one['rejected']} in {where}; see: postroom doctor")
     if report["daemon"]["wanted"] and not report["daemon"]["running"]:
         found.append("no daemon runs, so nothing is typed into the terminals of agents; see: postroom up")
     if report["daemon"].get("other"):

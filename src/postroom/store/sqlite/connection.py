@@ -10,7 +10,8 @@ import time
 from postroom import errors, host
 
 BUSY, LOCKED, CORRUPT = 5, 6, 11
-_TRIED = 64 << 10  # bytes that must fit beside a room that is not full
+NEEDED = 64 << 10  # bytes that must fit beside a room that is not full
+TRIED = "tried"  # part of the name of the file that is written to find that out
 SPINS = 12 if hasattr(os, "sched_yield") else 0  # tries to take the lock before it is worth sleeping
 
 # What the driver raises: the latter when a damaged file has put nonsense into an error's own text.
@@ -107,21 +108,38 @@ def _cannot_create(exc: OSError, path: str) -> errors.PostroomError:
 
 def obstacle(path: str) -> OSError | None:
     """Return what keeps any file from being opened or written beside the room: SQLite does not say which."""
-    tried = f"{path}.tried-{os.getpid()}-{os.urandom(3).hex()}"
     try:
-        descriptor = os.open(tried, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor, tried = _tried(path)
     except OSError as exc:
         return exc
     try:
-        left = _TRIED
+        left = NEEDED
         while left:
             left -= os.write(descriptor, bytes(left))
     except OSError as exc:
         return exc
     finally:
         os.close(descriptor)
-        os.unlink(tried)
+        if tried:
+            os.unlink(tried)
     return None
+
+
+def _tried(path: str) -> tuple[int, str]:
+    """Open a file beside the room, and return it with its name. It has none where the system can do that: a
+    process that is killed leaves nothing. Where it has one, `file.sweep_litter` removes it.
+    """
+    directory, name = os.path.split(path)
+    if unnamed := getattr(os, "O_TMPFILE", 0):
+        try:
+            return os.open(directory or ".", os.O_WRONLY | unnamed, 0o600), ""
+        except OSError as exc:
+            import errno  # noqa: PLC0415 - only where something failed
+
+            if exc.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
+                raise
+    tried = os.path.join(directory, f".{name}.{TRIED}.{os.urandom(3).hex()}.{host.identity()}")
+    return os.open(tried, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), tried
 
 
 def _explained(path: str, otherwise: errors.StoreError, facts: dict[str, str]) -> errors.StoreError:

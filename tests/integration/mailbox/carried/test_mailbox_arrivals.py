@@ -2,8 +2,10 @@
 
 import json
 import os
+import sqlite3
 import threading
 import uuid
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from postroom.bridges.files import arrivals, inbox
 from postroom.bridges.files.carrier import Carrier
 from postroom.bridges.files.letter import numbered
 from postroom.bridges.files.local import LocalShelf
+from postroom.bridges.files.shelf import Folder
 from postroom.model.message import Mail
 from postroom.room.local import LocalRoom
 from tests.postal import Postal
@@ -109,8 +112,8 @@ def test_the_room_writes_no_second_file_for_it(room: LocalRoom, bob: Postal) -> 
         ('{"id": 1, "from"', "no JSON"),
         ("[]", "one letter"),
         ("7", "object"),
-        (letter(from_=""), "who it is from"),
-        (letter(from_="postroom"), "nobody can be called"),
+        (letter(from_=""), "has no `from`"),
+        (letter(from_="postroom"), "cannot be an agent's name"),
         (letter(payload={"text": "x" * 2_000_000}), "limit"),
     ],
 )
@@ -352,3 +355,57 @@ def mails_of(room: LocalRoom, bob: Postal, writers: int) -> list[Mail]:
     look = room.store.look()
     found = [m for n in range(writers) for m, _ in room.sent(f"writer-{n}", limit=500)]
     return [mail for one in found if (mail := look.mail(one.seq, bob.id)) is not None]
+
+
+class Slow(LocalShelf):
+    """A shelf that may be asked only while nobody holds the room's write lock."""
+
+    home, asked = "", 0
+
+    def has(self, folder: Folder, name: str) -> bool:
+        if self.home:
+            type(self).asked += 1
+            with closing(sqlite3.connect(os.path.join(self.home, "room.db"), timeout=0)) as db:
+                db.execute("BEGIN IMMEDIATE")  # raises while another holds it
+        return super().has(folder, name)
+
+
+@pytest.mark.promise("mailbox-arrivals")
+def test_the_shelf_is_never_asked_while_the_room_is_locked(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = letter()
+    drop(bob.place, said)
+    bob.carry()
+    bob.put_away()
+    drop(bob.place, said, "again.json")
+    bob.close()
+    bob.shelf = Slow(bob.tree, "bob")
+    bob.carrier = Carrier(room, bob.id, bob.shelf)
+    monkeypatch.setattr(Slow, "home", room.home)
+    bob.carry()
+    assert Slow.asked
+    assert states(room, bob) == [("hello", "seen")]
+    assert bob.names("inbox", "rejected") == ["again.json"]
+
+
+def test_a_message_that_another_stores_after_the_files_were_looked_for_is_no_second_one(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, looked = letter(), arrivals.Arrivals._copies
+    drop(bob.place, said)
+    bob.carry()
+    bob.put_away()
+    bob.carry()
+    drop(bob.place, said, "again.json")
+    times = list[int]()
+
+    def first_nothing(self: arrivals.Arrivals, found: Any) -> dict[int, set[str]]:
+        times.append(1)
+        return looked(self, found) if len(times) > 1 else {}
+
+    monkeypatch.setattr(arrivals.Arrivals, "_copies", first_nothing)
+    bob.carry()
+    assert len(times) == 2
+    assert states(room, bob) == [("hello", "seen")]
+    assert bob.names("inbox", "rejected") == ["again.json"]

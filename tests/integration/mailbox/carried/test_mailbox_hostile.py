@@ -14,10 +14,11 @@ from hypothesis import strategies as some
 
 from postroom import Mailbox
 from postroom.bridges.files import outbox
+from postroom.bridges.files.letter import inbox_name, names
 from postroom.bridges.files.local import LocalShelf
 from postroom.bridges.files.shelf import Folder
 from postroom.config import Settings
-from postroom.errors import BridgeError, InvalidLetter, PostroomError
+from postroom.errors import BridgeError, InvalidLetter, InvalidValue, PostroomError
 from postroom.room.local import LocalRoom
 from tests.postal import UNLIMITED, Postal
 
@@ -406,3 +407,38 @@ def test_a_shelf_reads_what_was_there_and_tells_when_it_is_another(tmp_path: os.
     with pytest.raises(InvalidLetter, match="limit is 2"):
         shelf.read(Folder.OUTBOX, "a.json", 2)
     shelf.close()
+
+
+def test_no_caller_can_send_what_counts_as_written_into_an_inbox(room: LocalRoom, bob: Postal) -> None:
+    with pytest.raises(InvalidValue, match="key must not begin with 'inbox:'"):
+        room.send("bob", "x", key=f"inbox:{bob.id}:1", metadata={"mailbox": {"file": "../../x.json"}})
+    asked = room.send("bob", "x")
+    with pytest.raises(InvalidValue, match="key must not begin with 'inbox:'"):
+        room.reply(asked.id, "x", key="inbox:")
+    assert room.store.look().message_by_key(room.join("alice").id, f"inbox:{bob.id}:1") is None
+
+
+@pytest.mark.parametrize("file", ["../../x.json", "..", ".hidden.json", "x", "a/b.json", "a\0.json"])
+def test_a_file_name_in_a_message_is_never_a_path(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    """As an earlier version could have stored it."""
+    monkeypatch.setattr("postroom.room.draft.RAW", "\0")
+    ref = room.send("bob", "x", key=f"inbox:{bob.id}:1", metadata={"mailbox": {"file": file}})
+    assert names(room.message(ref.id)) == (inbox_name(room.message(ref.id)),)
+
+
+def test_a_message_cannot_name_the_file_of_another_letter(
+    room: LocalRoom, bob: Postal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = room.send("bob", "the other")
+    bob.carry()
+    [file] = bob.names("inbox")
+    monkeypatch.setattr("postroom.room.draft.RAW", "\0")
+    room.send("bob", "x", key=f"inbox:{bob.id}:1", metadata={"mailbox": {"file": file}})
+    bob.carry()
+    [hostile] = [one for one in bob.names("inbox") if one != file]
+    bob.put_away(hostile)
+    bob.carry()
+    assert bob.state(other.id) == "offered"
+    assert bob.names("inbox") == [file]

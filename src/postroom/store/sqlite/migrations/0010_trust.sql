@@ -157,6 +157,10 @@ SELECT m.id, m.tenant, m.thread,
 FROM message m
 LEFT JOIN agent s ON s.tenant = m.tenant AND s.id = m.sender;
 
+-- That a declared agent was introduced is an event now. What was noted before has none: it gets one when a room is opened
+-- with a config that declares that agent.
+UPDATE follower SET name = 'before.' || name WHERE name GLOB 'declared.*';
+
 -- Whose model takes no requests: no mail is shown there, but for one message at a time that tries it.
 CREATE TABLE refusal (
     tenant TEXT NOT NULL,

@@ -157,9 +157,9 @@ SELECT 'nothing is recorded between ' || before || ' and ' || seq FROM (
         SELECT seq FROM event
         UNION SELECT seq FROM message WHERE seq >= {first}
         UNION SELECT j.value FROM event e, json_each(e.payload, '$.messages') j
-              WHERE e.type IN ('room.pruned', 'project.deleted') AND j.value >= {first}))
+              WHERE e.type IN ('room.pruned', 'project.deleted') AND j.value >= {first})) gap
 WHERE seq - before > 1 AND ?1 IS NOT NULL
-  AND NOT EXISTS (SELECT 1 FROM event r WHERE r.seq = seq AND r.type = 'room.restored' AND json_extract(r.payload, '$.after') = before)
+  AND NOT EXISTS (SELECT 1 FROM event r WHERE r.seq = gap.seq AND r.type = 'room.restored' AND json_extract(r.payload, '$.after') = gap.before)
 LIMIT 20;
 
 -- name: the log begins at the beginning, or where it was pruned

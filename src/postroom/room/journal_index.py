@@ -35,7 +35,7 @@ class Index:
         self._stems = _from_lines(events) if found is None else found
 
     def stem(self, party: str) -> str:
-        """What an agent's files are named by. Those of earlier versions are named by its id."""
+        """Give what an agent's files are named by. Earlier versions named them by its id."""
         if not segment.is_id(party):
             return ROOM
         return self._stems.get(party) or _flat(party)
@@ -61,7 +61,7 @@ class Index:
         return stem
 
     def owner(self, stem: str, files: list[Segment]) -> str:
-        """Whose journal it is; an empty text where that is not known."""
+        """Tell whose journal it is; an empty text where that is not known."""
         if "/" not in stem:
             return stem
         return next((party for party, its in self._stems.items() if its == stem), "") or _owner(files)
@@ -117,7 +117,7 @@ def _flat(party: str) -> str:
 
 
 def _read(events: str) -> dict[str, str] | None:
-    """None where there is none that can be believed."""
+    """Read the index; None where there is none that can be believed."""
     try:
         with segment.opened(path(events)) as opened:
             return decoded(opened.read(_MOST))
@@ -126,7 +126,7 @@ def _read(events: str) -> dict[str, str] | None:
 
 
 def decoded(text: bytes) -> dict[str, str]:
-    """What an index says; `ValueError` where it is none, or names what is no journal of one agent."""
+    """Read an index; `ValueError` where it is not one, or names what is not a journal of one agent."""
     found: object = json.loads(text)
     if not isinstance(found, dict):
         raise ValueError("not an index")
@@ -140,7 +140,7 @@ def decoded(text: bytes) -> dict[str, str]:
 def _stem(party: str, name: object) -> str:
     stem = name.removesuffix(_ENDING) if isinstance(name, str) and name.endswith(_ENDING) else ""
     if not segment.is_id(party) or "/" not in stem or not segment.is_stem(stem):
-        raise ValueError(f"{name!r} is no journal"[:200])
+        raise ValueError(f"{name!r} is not a journal"[:200])
     return stem
 
 
@@ -165,7 +165,7 @@ def _end(last: Segment) -> int:
 
 
 def _owner(files: list[Segment], empty: str = "") -> str:
-    """Whose the first event is; `empty` where there is no file."""
+    """Tell whose the first event is; `empty` where there is no file."""
     for found in files:
         for _, text in segment.lines(found):
             if line.rewinds_to(text) is None:

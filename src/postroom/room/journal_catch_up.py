@@ -13,13 +13,13 @@ from postroom.home import daemon
 if TYPE_CHECKING:
     from postroom.room.local import LocalRoom
 
-MOST = 0.020  # seconds
+MOST = 0.020  # seconds, about: what is begun is finished, and a file that is full is closed
 _PAGE = 100  # events, so many that one is written in much less
 _SMALL = 1 << 18  # bytes of open journals that are compared with the store in that time
 
 
 def write_overdue(room: "LocalRoom") -> str:
-    """Write journals that are overdue, for `MOST` seconds; why that failed, if it did."""
+    """Write journals that are overdue, for about `MOST` seconds; why that failed, if it did."""
     return "" if room.store.readonly or daemon(room.home) else _write(room)
 
 

@@ -12,10 +12,11 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from enum import Enum
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
 from postroom.bridges.files import dialect, naming
-from postroom.bridges.files.dialect import is_everybody
+from postroom.bridges.files.dialect import names_everyone
 from postroom.config import Settings
 from postroom.errors import (
     InvalidLetter,
@@ -36,15 +37,16 @@ from postroom.text import storable
 
 _MAGIC = b"SQLite format 3\0"
 _PATIENCE = 5.0  # seconds for which another program may have the file locked
-_PAGE = 1000  # rows that are read at a time
+PAGE = 1000  # rows that are read at a time
 _MOST = 200_000  # rows
+_REMEMBERED = 50_000  # correlations that a follower remembers; it looks up the others in the table
 WAITING = ("", "pending", "new", "queued", "unread", "waiting", "sent", "open")
 CLAIMED = ("claimed", "processing", "in_progress", "in-progress", "taken", "running")
 _WORDS = ("ack", "nack")  # types that say something of another message
 
 
 class Shape(Enum):
-    """What makes a table a queue: the columns that it must have."""
+    """Names the columns that a table must have to be a queue."""
 
     STATUS = frozenset(("from_agent", "to_agent", "payload", "status"))
     READ = frozenset(("sender", "recipient", "body", "read_at"))
@@ -62,10 +64,18 @@ class Table(NamedTuple):
 
     @property
     def open(self) -> str:
-        """What is true of a row that nobody is done with, as SQL."""
+        """Give the SQL that is true of a row that nobody is done with."""
         if self.shape is Shape.READ:
             return f"{self.column('read_at')} IS NULL"
-        words = ", ".join(f"'{word}'" for word in (*WAITING, *CLAIMED))
+        return self._is_one_of(*WAITING, *CLAIMED)
+
+    @property
+    def waits(self) -> str:
+        """Give the SQL that is true of a row, of a table with a status, that nobody has in hand."""
+        return self._is_one_of(*WAITING)
+
+    def _is_one_of(self, *statuses: str) -> str:
+        words = ", ".join(f"'{word}'" for word in statuses)
         return f"lower(coalesce({self.column('status')}, '')) IN ({words})"
 
 
@@ -87,16 +97,27 @@ class Row(NamedTuple):
 
     @property
     def box(self) -> Box:
-        """Whether it waits; of what it does not say that it waits, nobody is given it again."""
+        """Tell whether it waits. Nobody is given again what does not say that it waits."""
         if self.said.get("read_at") is not None or self.said.get("done_at") is not None:
             return Box.DONE
         if self.table.shape is Shape.READ:
             return Box.WAITING
-        return Box.WAITING if str(self.said.get("status") or "").lower() in WAITING else Box.DONE
+        return Box.WAITING if self.status in WAITING else Box.CLAIMED if self.status in CLAIMED else Box.DONE
+
+    @property
+    def status(self) -> str:
+        return str(self.said.get("status") or "").lower()
+
+    @property
+    def is_open(self) -> bool:
+        """Tell in Python what `Table.open` tells in SQL."""
+        if self.table.shape is Shape.READ:
+            return self.said.get("read_at") is None
+        return self.status in (*WAITING, *CLAIMED)
 
 
 def is_queue(path: str) -> bool:
-    """Whether a file is one of SQLite, whatever is in it."""
+    """Tell whether a file is one of SQLite, whatever is in it."""
     try:
         with open(path, "rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
@@ -105,7 +126,7 @@ def is_queue(path: str) -> bool:
 
 
 def plan(path: str, settings: Settings, home: str, renamed: Mapping[str, str]) -> Mail:
-    """All that would be taken in."""
+    """Plan all that would be taken in."""
     with closing(connect(path)) as db, faults(path):
         reader = Reader(tables(db, path), renamed)
         found = [each for row in rows(db, reader.tables) for each in reader.found(row)]
@@ -113,7 +134,7 @@ def plan(path: str, settings: Settings, home: str, renamed: Mapping[str, str]) -
 
 
 def planned(reader: "Reader", found: list[Found], path: str, settings: Settings, home: str) -> Mail:
-    """The same of some of its rows."""
+    """Plan the same of some of its rows."""
     owners = sorted({each.owner for each in found})
     tree = Tree(owners, found, reader.left)
     return mailbox.plan(tree, path, settings, home, reader.renamed)._replace(kind=Kind.QUEUE)
@@ -133,7 +154,7 @@ def _decoded(data: bytes) -> str:
 
 
 class faults:
-    """What is wrong with the file of another program, by name."""
+    """Names what is wrong with the file of another program."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -162,7 +183,7 @@ def fault(exc: sqlite3.Error, path: str) -> StoreError:
 
 
 def tables(db: sqlite3.Connection, path: str) -> list[Table]:
-    """Those that are a queue; `InvalidValue` where none is."""
+    """Find the tables that are a queue; raise `InvalidValue` where none is."""
     names = [
         str(name)
         for (name,) in db.execute(
@@ -204,11 +225,11 @@ def quoted(name: str) -> str:
 def rows(
     db: sqlite3.Connection, of: Iterable[Table], after: Mapping[str, int] | None = None
 ) -> Iterator[Row]:
-    """All rows, or those after one, in their order; nothing is locked between two pages."""
+    """Read all rows, or those after one, in their order; nothing is locked between two pages."""
     count = 0
     for table in of:
         last = (after or {}).get(table.name, -(1 << 63))
-        while page := select(db, table, "rowid > ? ORDER BY rowid LIMIT ?", last, _PAGE):
+        while page := select(db, table, "rowid > ? ORDER BY rowid LIMIT ?", last, PAGE):
             last, count = page[-1].rowid, count + len(page)
             if count > _MOST:
                 raise Refused(
@@ -227,29 +248,35 @@ def select(db: sqlite3.Connection, table: Table, condition: str, *values: Any) -
 class Reader:
     """Reads rows as letters, in their order: it knows who was named before, and what answers what."""
 
-    def __init__(self, of: list[Table], renamed: Mapping[str, str]) -> None:
-        self.tables, self.renamed = of, renamed
+    def __init__(
+        self, of: list[Table], renamed: Mapping[str, str], db: sqlite3.Connection | None = None
+    ) -> None:
+        """`db`: where to look up what answers what, once there is too much of it to remember."""
+        self.tables, self.renamed, self._db = of, renamed, db
         self.left: list[LeftOut] = []
         self._names: dict[str, None] = {}
         self._asked: dict[tuple[str, str, str, str], tuple[int, str]] = {}  # by correlation and the two
-        self._everybody: dict[tuple[str, int, str], list[str]] = {}  # for whom a row was that is for all
+        self._has_forgotten = False  # some of these
+        self._everybody: dict[tuple[str, int, str], int] = {}  # how many were named before a row for all
 
     def found(self, row: Row) -> list[Found]:
-        """A row for each of its readers; none, and it is left out, where it is no letter."""
+        """A row for each of its readers; none, and it is left out, where it is not a letter."""
         said = row.said
         sender, to = (_text(said.get(name)) for name in _PARTIES[row.table.shape])
-        is_all = is_everybody(to) or (row.table.shape is Shape.STATUS and not to)
-        known = [name for name in self._names if name != sender]
-        if is_all:  # whoever is named later was not meant then
-            known = self._everybody.setdefault((row.table.name, row.rowid, sender), known)
+        is_all = names_everyone(to) or (row.table.shape is Shape.STATUS and not to)
+        known = list[str]()
+        if is_all:  # who is named later was not meant then
+            count = self._everybody.setdefault((row.table.name, row.rowid, sender), len(self._names))
+            known = [name for name in islice(self._names, count) if name != sender]
         self._names |= dict.fromkeys(name for name in (sender, "" if is_all else to) if name)
         try:
             for name in (sender, *(() if is_all else (to,))):
                 if not name or not naming.address(name, self.renamed):
-                    raise InvalidLetter(f"nobody can be called {name!r}" if name else "it does not say who")
+                    why = f"{name!r} cannot be an agent's name"
+                    raise InvalidLetter(why if name else "sender or recipient is empty")
             readers = known if is_all else [to]
             if not readers:
-                raise InvalidLetter("it is for everybody, and nobody was known then")
+                raise InvalidLetter("it is a broadcast, and no earlier row names a recipient")
             return [self._one(row, sender, reader, is_all=is_all) for reader in readers]
         except PostroomError as exc:
             self.left.append(LeftOut(row.where, str(exc)))
@@ -281,8 +308,23 @@ class Reader:
         if not correlation:
             return ""
         self._asked.setdefault((row.table.name, correlation, sender, reader), (row.rowid, row.id))
-        rowid, id = self._asked.get((row.table.name, correlation, reader, sender), (row.rowid, ""))
+        found = self._asked.get((row.table.name, correlation, reader, sender))
+        if self._db is not None and len(self._asked) > _REMEMBERED:
+            del self._asked[next(iter(self._asked))]
+            self._has_forgotten = True
+        if found is None and self._db is not None and self._has_forgotten:
+            found = self._look_up(self._db, row.table, correlation, reader, sender)
+        rowid, id = found or (row.rowid, "")
         return id if rowid < row.rowid else ""
+
+    def _look_up(
+        self, db: sqlite3.Connection, table: Table, correlation: str, sender: str, reader: str
+    ) -> tuple[int, str] | None:
+        """Find the first row of a correlation that went from one to the other."""
+        columns = [table.column(name) for name in ("correlation_id", "from_agent", "to_agent")]
+        where = " AND ".join(f"{column} = ?" for column in columns)
+        found = select(db, table, f"{where} ORDER BY rowid LIMIT 1", correlation, sender, reader)
+        return (found[0].rowid, found[0].id) if found else None
 
 
 _PARTIES = {Shape.STATUS: ("from_agent", "to_agent"), Shape.READ: ("sender", "recipient")}
@@ -313,7 +355,7 @@ def _text(value: Any) -> str:
 
 
 def _content(value: Any) -> Json:
-    """What a payload says: an object, or else its text."""
+    """Read what a payload says: an object, or else its text."""
     if isinstance(value, str):
         try:
             found: Any = json.loads(value)
