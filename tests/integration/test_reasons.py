@@ -8,8 +8,11 @@ from postroom.config import Settings
 from postroom.model.ladder import Outcome, Reason, State
 from postroom.room import journal
 from postroom.room.local import LocalRoom
+from postroom.room.offer import offer
+from postroom.room.refusal import refused
 from postroom.room.sweep import give_back
 from postroom.room.verify import verify
+from postroom.runtimes.contract import Failure
 from tests.clockwork import Clock
 from tests.conftest import OpenRoom
 
@@ -49,6 +52,25 @@ def _unproven(room: LocalRoom) -> None:
     _return(room, Outcome.UNPROVEN)
 
 
+def _unacknowledged(room: LocalRoom) -> None:
+    room.send("builder", "pushed, and the connection ended")
+    for _ in range(2):
+        mail = offer(room, "builder", route="websocket")
+        assert mail
+        with room.write() as tx:
+            give_back(tx, mail, room.settings, Outcome.UNPROVEN)
+
+
+def _deferred(room: LocalRoom) -> None:
+    room.nack(room.send("builder", "not now").id, "busy", agent="builder", retry_after=60)
+
+
+def _api_error(room: LocalRoom) -> None:
+    with room.write() as tx:
+        refused(tx, room.who("builder").id, Failure("429 Too Many Requests"))
+    room.send("builder", "for a model that takes requests again")
+
+
 def _uncertain(room: LocalRoom) -> None:
     room.send("builder", "typed, perhaps")
     _return(room, Outcome.UNCERTAIN, Reason.UNCERTAIN)
@@ -82,6 +104,9 @@ CASES: dict[Reason, Case] = {
     Reason.TAKEN: _taken,
     Reason.UNPROVEN: _unproven,
     Reason.UNCERTAIN: _uncertain,
+    Reason.UNACKNOWLEDGED: _unacknowledged,
+    Reason.DEFERRED: _deferred,
+    Reason.API_ERROR: _api_error,
 }
 for _one in (
     Reason.BUSY, Reason.APPROVAL, Reason.DRAFT, Reason.UNKNOWN_SCREEN, Reason.LEFT_TEXT, Reason.TYPING,
