@@ -100,7 +100,7 @@ def test_mail_from_before_a_restore_settles_nothing_of_what_came_after_it(
     backup.restore(enter("planner"), kept)
     clock.advance(1)
     sent = room.send("builder", "two")
-    assert sent.message.seq == mail.message.seq
+    assert sent.message.seq > mail.message.seq  # a restore gives no number again
     with pytest.raises(UnknownMessage):
         room.ack(mail)
     assert [waits.body for waits in room.peek("builder")] == ["two"]

@@ -10,6 +10,9 @@ from postroom.errors import NotFound
 from postroom.model.pen import Pen
 from postroom.model.reading import Reading
 from postroom.room.local import LocalRoom
+from postroom.room.probe import scope_of
+from postroom.room.refusal import refused
+from postroom.runtimes.contract import Failure
 from postroom.store import contract
 from postroom.store.contract import ReadTx
 from tests.clockwork import Clock
@@ -27,9 +30,11 @@ QUESTIONS: dict[str, Ask] = {
     "asked_by": lambda tx, it: tx.asked_by(it["planner"]),
     "asking": lambda tx, it: tx.asking(it["reviewer"]),
     "claimers": lambda tx, it: tx.claimers(it["builder"]),
+    "correlated": lambda tx, it: tx.correlated(it["planner"], "c"),
     "counts": lambda tx, it: any(tx.counts(it["builder"])),
     "dead": lambda tx, it: tx.dead(),
     "decision": lambda tx, it: [d for seq in it["seqs"] if (d := tx.decision(seq))],
+    "deferrals": lambda tx, it: any(tx.deferrals(seq, it["builder"]) for seq in it["seqs"]),
     "deliveries": lambda tx, it: [d for seq in it["seqs"] for d in tx.deliveries(seq)],
     "due": lambda tx, it: tx.due(1 << 60),
     "event_id": lambda tx, it: [found for seq in it["seqs"] if (found := tx.event_id(seq))],
@@ -40,6 +45,7 @@ QUESTIONS: dict[str, Ask] = {
     "gates": lambda tx, it: tx.gates(0),
     "history": lambda tx, it: [e for seq in it["seqs"] for e in tx.history(seq, it["builder"])],
     "is_subscribed": lambda tx, it: tx.is_subscribed("p", "news", it["builder"]),
+    "lag": lambda tx, it: tx.lag("journal")[1],
     "last_cursor": lambda tx, it: tx.last_cursor() != "0",
     "lease": lambda tx, it: tx.lease(it["builder"]),
     "mail": lambda tx, it: [m for seq in it["seqs"] if (m := tx.mail(seq, it["builder"]))],
@@ -56,9 +62,11 @@ QUESTIONS: dict[str, Ask] = {
     "project_at": lambda tx, it: tx.project_at("/repo"),
     "projects": lambda tx, it: tx.projects(),
     "prunable": lambda tx, it: tx.prunable(1 << 60, 0),
+    "pushable": lambda tx, it: tx.pushable(it["builder"], 500),
     "reading": lambda tx, it: tx.reading("s1"),
     "ready": lambda tx, it: tx.ready(it["builder"], 500),
     "recipients_offered": lambda tx, it: tx.recipients_offered(),
+    "refusal": lambda tx, it: tx.refusal(scope_of(it["hermit"])),
     "refresh": lambda tx, it: tx.refresh(it["letter"]),
     "restless": lambda tx, it: tx.restless(it["builder"]),
     "unlabelled": lambda tx, it: tx.unlabelled(it["builder"]),
@@ -67,6 +75,7 @@ QUESTIONS: dict[str, Ask] = {
     "had_session": lambda tx, it: tx.had_session(it["builder"]),
     "has_interrupt": lambda tx, it: tx.has_interrupt(it["reviewer"]),
     "has_proven": lambda tx, it: tx.has_proven(it["planner"], ""),
+    "has_refusals": lambda tx, it: tx.has_refusals(),
     "has_sessions": lambda tx, it: tx.has_sessions(),
     "sessions_in": lambda tx, it: tx.sessions_in("1.1.b.n"),
     "sessions_at": lambda tx, it: tx.sessions_at("claude", "/w"),
@@ -74,6 +83,7 @@ QUESTIONS: dict[str, Ask] = {
     "sessions_hosted": lambda tx, it: tx.sessions_hosted("1.1.b.n"),
     "sessions": lambda tx, it: tx.sessions(it["builder"]),
     "pen": lambda tx, it: tx.pen("%0"),
+    "sessions_open": lambda tx, it: tx.sessions_open(),
     "sessions_unread": lambda tx, it: tx.sessions_unread(),
     "standing": lambda tx, it: any(tx.standing(it["builder"], "nobody")),
     "subscribers": lambda tx, it: tx.subscribers("p", "news"),
@@ -136,12 +146,14 @@ def furnished(room: LocalRoom, clock: Clock) -> dict[str, Any]:
     room.send("reviewer", "stop", type="interrupt", payload={"kind": "stop"})
     room.send("builder", "later", after=60)
     doomed = room.send("builder", "doomed")
+    room.nack(room.send("builder", "not now").id, "busy", agent="builder", retry_after=60)
     listening = room.listen("planner")
     listening.close()  # type: ignore[attr-defined]
     with room.write() as tx:
         mail = tx.mail(doomed.message.seq, builder)
         assert mail is not None
         tx.append("delivery.dead", builder, about=mail.message, payload={"reason": "x"})
+        refused(tx, room.who("hermit").id, Failure("overloaded"))
         tx.append("lease.taken", builder, payload={"fence": 1, "holder": "1.1.b.n", "context": "c"})
     clock.advance(1)
     return {

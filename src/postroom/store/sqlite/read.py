@@ -392,8 +392,9 @@ class ReadTx:
         return row is not None
 
     def deferrals(self, seq: int, recipient: str) -> int:
-        """How often a recipient has refused a delivery for now."""
-        return self.row(SQL["delivery_deferrals"], (self.tenant, seq, recipient))[0]
+        """Return how often a recipient has refused a delivery for now."""
+        row = self.row(SQL["delivery_deferrals"], (self.tenant, seq, recipient))
+        return row[0] if row else 0
 
     def answer(self, correlation: str, after: int, recipient: str) -> Mail | None:
         """The first message to `recipient` that answers a correlation, after a message's seq."""
