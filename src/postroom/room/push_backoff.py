@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from postroom.model.message import Mail
     from postroom.store.contract import ReadTx, WriteTx
 
-# The routes whose reader may go away at any time, and says nothing when it does.
-CONNECTIONS = frozenset(("websocket", "listen", "mcp", "http"))
+# The routes whose reader may go away at any time, and says nothing when it does. A program that takes mail by
+# HTTP is not among them: one that ends over the same message each time would never come to the next one.
+CONNECTIONS = frozenset(("websocket", "listen", "mcp"))
 # Seconds before the next attempt, by the number of those that nothing proved. The first break costs nothing.
 PAUSES = (0, 1, 5, 15, 60, 300, 900, 3600)
 
