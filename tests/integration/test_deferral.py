@@ -9,7 +9,7 @@ import pytest
 
 import postroom
 from postroom.clock import iso
-from postroom.errors import InvalidValue, StaleClaim
+from postroom.errors import IllegalMove, InvalidValue, StaleClaim
 from postroom.model.ladder import Outcome, State
 from postroom.model.message import Delivery, Mail
 from postroom.room import digest, journal, replay
@@ -279,6 +279,20 @@ def test_the_longest_pause_ends_before_time_does(room: LocalRoom, clock: Clock):
 
 
 @pytest.mark.promise("deferral")
+@pytest.mark.parametrize("end", ["dead", "bounced", "withdrawn"])
+def test_what_has_ended_cannot_be_refused_for_now(room: LocalRoom, end: str):
+    sent = room.send("builder", "build it")
+    if end == "dead":
+        room.nack(sent.id, "busy", agent="builder", retry_after=60, attempts=1)
+    elif end == "bounced":
+        room.nack(sent.id, "never", agent="builder")
+    else:
+        room.withdraw(sent.id)
+    with pytest.raises(IllegalMove):
+        room.nack(sent.id, "busy", agent="builder", retry_after=60)
+    assert room.receipts(sent.id).deliveries[0].state == end
+
+
 def test_the_api_has_the_same_options(web: Served, room: LocalRoom, clock: Clock):
     token = web.token("builder")
     ids = [room.send("builder", "build it").id for _ in range(2)]

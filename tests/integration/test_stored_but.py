@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sqlite3
+import threading
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from postroom.room.local import LocalRoom
 from tests.attached import MakeFile
 from tests.commandline import CommandLine
 from tests.conftest import OpenRoom
+from tests.process import BOUND
 from tests.served import served
 
 pytestmark = pytest.mark.promise("stored-but")
@@ -46,6 +48,23 @@ def lost(cli: CommandLine, command: str, where: str = ">/dev/full") -> dict[str,
     assert said["error"] == "stored_but"
     assert said["hint"]
     return said
+
+
+@full
+def test_an_answer_that_could_not_be_shown_is_named(cli: CommandLine, open_room: OpenRoom):
+    """It counts as seen, so the inbox does not have it any more."""
+    room = open_room("builder")
+
+    def answer() -> None:
+        [asked] = room.wait("builder", timeout=BOUND)
+        room.reply(asked.id, "4711", agent="builder")
+
+    answering = threading.Thread(target=answer)
+    answering.start()
+    result = cli.shell("postroom ask builder 'Which port?' --as planner --timeout 30s >/dev/full")
+    answering.join()
+    [(reply, _)] = room.sent("builder")
+    assert (result.code, f"is answered with {reply.handle}" in result.err) == (6, True), result
 
 
 @full

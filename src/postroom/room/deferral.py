@@ -72,6 +72,8 @@ def defer(
     `in_hand`: a listener of ours has shown it, which the store does not know.
     """
     message, delivery = mail.message, mail.delivery
+    if delivery.state not in (State.STORED, State.OFFERED, State.SEEN):
+        move(delivery.state, State.BOUNCED)  # refuses: it has ended, and only a person brings it back
     if delivery.state is not State.STORED:
         move(delivery.state, State.STORED)
     refusals = tx.deferrals(delivery.seq, delivery.recipient_id) + 1

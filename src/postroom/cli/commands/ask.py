@@ -57,6 +57,8 @@ def run(args: "argparse.Namespace", context: "Context") -> int:
     except KeyboardInterrupt:
         _tell_what_stays(body, began, context)
         raise
+    asked = (answer.message.reply_to or "")[-8:]
+    context.stored(f"message {asked} is answered with {answer.handle}", answer.id)
     if context.json:
         from postroom.protocol import wire
 
