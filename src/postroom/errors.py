@@ -19,7 +19,8 @@
     │   ├── RateLimited         ├── MailboxFull        ├── AlreadySetUp
     │   ├── NotYourName         ├── AlreadyRunning     ├── NotLoggedIn
     │   ├── UnknownToken        ├── TerminalTaken      ├── LacksScope
-    │   ├── ForeignPage         ├── WrongDirection     └── NotHere
+    │   ├── ForeignPage         ├── WrongDirection     ├── NotHere
+    │   └── LossOpen
     ├── CannotEdit              a user's file is left as it is
     ├── NotWoken                an idle session began no turn
     ├── BridgeError             an agent cannot be reached by its bridge
@@ -458,6 +459,12 @@ class NotHere(Refused):
 
     code = "not_here"
     hint = "Run it on the machine whose room it is."
+
+
+class LossOpen(Refused):
+    """The store has lost what the journals have, and that is not settled."""
+
+    code = "loss_open"
 
 
 class StoreError(PostroomError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from postroom import label
 from postroom.errors import StoreFull
 from postroom.model.message import Message
-from postroom.room import blob, digest, file, journal, line, reserve, segment, snapshot, spill
+from postroom.room import blob, digest, file, journal, line, loss, reserve, segment, snapshot, spill
 from postroom.room.index import Index
 from postroom.room.unit import EVERYONE
 from postroom.text import encode
@@ -46,7 +46,11 @@ def prune(room: "LocalRoom", before: int) -> Pruned:
 
     On a full disk it does so in small steps, with the room's reserve. What needs more space than that, the
     snapshot, is left to the next prune: until then the journals keep all they have.
+
+    It is refused where the store has lost what the journals have, until that is accepted: the lines to bring
+    it back from are among those that a prune deletes.
     """
+    loss.refuse(room)
     try:
         return _prune(room, before, MESSAGES, EVENTS)
     except StoreFull:

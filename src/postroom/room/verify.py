@@ -63,7 +63,9 @@ def verify(room: "LocalRoom", *, deep: bool | None = None) -> Verified:
         skipped.append(f"whether the store has all that the journals have, because {exc}")
     except JournalBroken as exc:
         note("the store has all that the journals have", [f"the journals are broken: {exc}"])
+        note("the write-ahead log can be read", room.store.upkeep().log())
         return Verified(problems, checked, skipped, None, lost)
+    note("the write-ahead log can be read", room.store.upkeep().log())
     try:
         note("every attachment is there as it was sent", _attachments(room, thorough=wanted))
     except _DAMAGE as exc:

@@ -306,6 +306,10 @@ class Upkeep(Protocol):
         """What is wrong with the files themselves."""
         ...
 
+    def log(self) -> list[str]:
+        """Say what was committed and cannot be read, because the file that holds it first is damaged."""
+        ...
+
     def copy(self, path: str) -> None:
         """A consistent copy, made while others write."""
         ...

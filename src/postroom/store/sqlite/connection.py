@@ -11,6 +11,8 @@ from postroom import errors, host
 
 BUSY, LOCKED, CORRUPT = 5, 6, 11
 _TRIED = 64 << 10  # bytes that must fit beside a room that is not full
+ONE_PAGE = 4096  # bytes of a store whose schema is in its log alone
+LOG_HEADER = 32  # bytes at the beginning of a write-ahead log
 SPINS = 12 if hasattr(os, "sched_yield") else 0  # tries to take the lock before it is worth sleeping
 
 # What the driver raises: the latter when a damaged file has put nonsense into an error's own text.
@@ -82,6 +84,30 @@ def _connect_readonly(path: str) -> sqlite3.Connection:
             raise
         connection = _open(path, "immutable=1")
     return connection
+
+
+def has_damaged_log(path: str) -> bool:
+    """Return True if the header of the log is damaged: SQLite would ignore the log, and overwrite it."""
+    try:
+        descriptor = os.open(path + "-wal", os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return False
+    try:
+        head = os.read(descriptor, LOG_HEADER)
+    finally:
+        os.close(descriptor)
+    return len(head) == LOG_HEADER and is_damaged_header(head)
+
+
+def is_damaged_header(head: bytes) -> bool:
+    """Return True if the header of a write-ahead log is not as SQLite writes it: its checksum is wrong."""
+    order = "big" if head[3] & 1 else "little"
+    first = second = 0
+    for at in (0, 8, 16):
+        first = (first + int.from_bytes(head[at : at + 4], order) + second) & 0xFFFFFFFF
+        second = (second + int.from_bytes(head[at + 4 : at + 8], order) + first) & 0xFFFFFFFF
+    expected = b"\x37\x7f\x06", first.to_bytes(4, "big"), second.to_bytes(4, "big")
+    return (head[:3], head[24:28], head[28:32]) != expected
 
 
 def create(path: str) -> None:

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import LiteralString
 
 from postroom import errors
@@ -28,6 +28,34 @@ class Upkeep:
         except sqlite3.DatabaseError as exc:
             return [str(link.explain(exc, self._path))]
         return [] if found == ["ok"] else found
+
+    def log(self) -> list[str]:
+        from postroom.store.sqlite.log import unread  # noqa: PLC0415 - only who verifies
+
+        if not unread(self._path):
+            return []
+        try:
+            link.begin(self._connection, self._patience)  # nobody is writing to it then
+        except sqlite3.Error as exc:
+            problem = link.explain(exc, self._path)
+            if not isinstance(problem, errors.StoreReadOnly):
+                raise problem from exc
+        try:
+            lost = unread(self._path)
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        if not lost:
+            return []
+        if self._path not in _kept_logs:  # else the last connection that is closed would remove the log
+            with suppress(sqlite3.Error):
+                _kept_logs[self._path] = link.connect(self._path, readonly=True)
+        what = f"{lost} {'transaction' if lost == 1 else 'transactions'}"
+        return [
+            f"the write-ahead log {self._path}-wal is damaged: {what} after the damage cannot be read; keep"
+            " a copy of that file; to rebuild the room from its journals: postroom replay --into NEW_HOME;"
+            " to let them go: postroom journal accept"
+        ]
 
     def copy(self, path: str) -> None:
         source, target = self._connection, sqlite3.connect(path, isolation_level=None)
@@ -107,6 +135,9 @@ class Upkeep:
         finally:
             self._connection.execute("DETACH DATABASE kept")
 
+
+# Connections that only read, to stores whose log is damaged: while one is open, no other removes the log.
+_kept_logs: dict[str, sqlite3.Connection] = {}
 
 # Closing any descriptor of a file drops every lock this process has on it, SQLite's own among them.
 # So the one that reads a room's file past SQLite stays open.
