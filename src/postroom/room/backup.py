@@ -101,7 +101,10 @@ def _sound(copy: str, path: str) -> int:
     """As `_checked`, but it is the backup that is spoken of, not its copy."""
     try:
         return _checked(copy)
-    except (NoRoom, StoreCorrupt) as exc:
+    except NoRoom as exc:
+        hint = "Nothing was changed. Give a file that `postroom backup` made."
+        raise NoRoom(f"there is no room in {path}", hint=hint, path=path) from exc
+    except StoreCorrupt as exc:
         hint = "Nothing was changed. Give a file that `postroom backup` made."
         raise StoreCorrupt(f"{path} is damaged, or is not a room", path=path, hint=hint) from exc
 

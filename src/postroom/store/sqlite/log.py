@@ -29,7 +29,7 @@ def has_commits(path: str) -> bool:
     try:
         with open(path + "-wal", "rb") as opened:
             return any(one.is_commit for one in _frames(opened, _page_size(opened.read(link.LOG_HEADER))))
-    except FileNotFoundError:
+    except OSError:
         return False
 
 
@@ -44,7 +44,7 @@ def unread(path: str) -> int:
             if len(head) < link.LOG_HEADER or link.is_damaged_header(head):
                 return 0  # then no connection is opened
             return _unread(_frames(opened, _page_size(head)), head)
-    except FileNotFoundError:
+    except OSError:
         return 0
 
 
