@@ -200,10 +200,10 @@ def prune_with_journals_behind(home: str, is_long: str) -> None:
             break
     if not is_long:
         reserve.empty_log(room)
-        with open(os.path.join(os.path.dirname(home), "ballast"), "wb", buffering=0) as file:
-            with suppress(OSError):
-                while file.write(bytes(4096)) == 4096:
-                    pass
+        ballast = os.path.join(os.path.dirname(home), "ballast")
+        with open(ballast, "wb", buffering=0) as file, suppress(OSError):
+            while file.write(bytes(4096)) == 4096:
+                pass
     report, behind = gather(room), journal.lag(room)
     pruned: list[int] = []
     steps = [

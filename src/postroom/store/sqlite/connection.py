@@ -15,13 +15,16 @@ ONE_PAGE = 4096  # bytes of a store whose schema is in its log alone
 LOG_HEADER = 32  # bytes at the beginning of a write-ahead log
 SPINS = 12 if hasattr(os, "sched_yield") else 0  # tries to take the lock before it is worth sleeping
 
+_NO_TEXT = "Could not decode to UTF-8"  # the driver's own error: it has no code
+
 # What the driver raises: the latter when a damaged file has put nonsense into an error's own text.
 TROUBLE = (sqlite3.Error, UnicodeDecodeError)
 
 
 def explain(exc: Exception, path: str) -> errors.PostroomError:  # noqa: PLR0911 - one per cause
     """The error of ours that says what a driver's error means."""
-    code = CORRUPT if isinstance(exc, UnicodeDecodeError) else getattr(exc, "sqlite_errorcode", 0) & 0xFF
+    is_no_text = isinstance(exc, UnicodeDecodeError) or _NO_TEXT in str(exc)
+    code = CORRUPT if is_no_text else getattr(exc, "sqlite_errorcode", 0) & 0xFF
     facts = {"path": path, "cause": str(exc)}
     match code:
         case 5 | 6:

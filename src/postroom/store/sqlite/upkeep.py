@@ -2,8 +2,9 @@
 
 import os
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import LiteralString
 
 from postroom import errors
@@ -11,6 +12,7 @@ from postroom.store.sqlite import connection as link
 
 PAGES_A_STEP = 1024
 BLOCK = 1 << 20
+MOST_TEXTS = 20  # values that are named
 
 
 class Upkeep:
@@ -56,6 +58,16 @@ class Upkeep:
             " a copy of that file; to rebuild the room from its journals: postroom replay --into NEW_HOME;"
             " to let them go: postroom journal accept"
         ]
+
+    def texts(self) -> list[str]:
+        connection = link.connect(self._path, readonly=True)
+        try:
+            connection.text_factory = bytes
+            return list(islice(_no_texts(connection), MOST_TEXTS))
+        except sqlite3.Error as exc:
+            raise link.explain(exc, self._path) from exc
+        finally:
+            connection.close()
 
     def copy(self, path: str) -> None:
         source, target = self._connection, sqlite3.connect(path, isolation_level=None)
@@ -134,6 +146,30 @@ class Upkeep:
             yield
         finally:
             self._connection.execute("DETACH DATABASE kept")
+
+
+def _no_texts(connection: sqlite3.Connection) -> Iterator[str]:
+    tables = connection.execute(
+        "SELECT name FROM pragma_table_list"
+        " WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite%'"
+    ).fetchall()
+    for (table,) in tables:
+        cursor = connection.execute(f'SELECT * FROM "{table.decode()}"')  # noqa: S608 - the schema's names
+        names = [column[0] for column in cursor.description]
+        for row in cursor:
+            for name, value in zip(names, row, strict=True):
+                if isinstance(value, bytes) and not _is_text(value):
+                    number = dict(zip(names, row, strict=True)).get("seq", row[0])
+                    which = number.decode("utf-8", "replace") if isinstance(number, bytes) else number
+                    yield f"{table.decode()} {which}: its {name} is not UTF-8"
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 # Connections that only read, to stores whose log is damaged: while one is open, no other removes the log.
