@@ -481,7 +481,7 @@ class StoreBusy(StoreError):
 
 
 class StoreFull(StoreError):
-    """The disk is full: nothing was stored."""
+    """The disk is full: nothing was changed."""
 
     code = "store_full"
     hint = "Free some space, forget old mail (postroom prune), or move the room: set POSTROOM_HOME."

@@ -452,3 +452,41 @@ def test_a_room_that_was_being_made_by_a_killed_process_is_made(home: str, open_
     with open_room("planner", home=home) as room:
         room.join("planner")
         assert verify(room).problems == []
+
+
+def test_status_does_not_say_that_the_store_has_all_that_it_lost(harmed: str, cli: CommandLine) -> None:
+    told = cli("status")
+    assert "the store has lost events" in " ".join(told.out.split())
+    assert "the store has them all" not in " ".join(told.out.split())
+    assert cli("send", "builder", "x", "--as", "planner").code == 0
+    assert cli("journal").code == 0
+    assert cli("send", "builder", "y", "--as", "planner").code == 0
+    assert "the store has them all" not in " ".join(cli("status").out.split())
+
+
+def test_a_directory_in_the_place_of_the_index_is_named(whole: str, cli: CommandLine) -> None:
+    index = Path(whole, "events", "index.json")
+    index.unlink()
+    index.mkdir()
+    assert cli("join", "reviewer").code == 0
+    told = cli("journal", "--json")
+    said = json.loads(told.err)
+    assert said["error"] == "journal_broken"
+    assert said["message"] == f"{index} is a directory"
+    assert "Move it away" in said["hint"]
+    index.rmdir()
+    assert cli("journal").code == 0
+    assert cli("verify").code == 0
+
+
+def test_a_restore_removes_what_a_killed_one_has_left(whole: str, cli: CommandLine, tmp_path: Path) -> None:
+    kept = str(tmp_path / "kept.db")
+    assert cli("backup", kept).code == 0
+    gone = "4711.1.long-ago.1"
+    other = Path(whole, "before-restore-7")
+    other.mkdir()
+    left = [Path(whole, f".restored.db.abcdef.{gone}"), other / f".room.db.abcdef.{gone}"]
+    for one in left:
+        one.write_text("half")
+    assert cli("restore", kept, "--yes").code == 0
+    assert not any(one.exists() for one in left)

@@ -118,6 +118,7 @@ def restore(room: "LocalRoom", path: str) -> Restored:
     a message had before the restore is given to another one.
     """
     _make(room)
+    _sweep(room.home)
     made, copies = file.temporary(os.path.join(room.home, "restored.db")), 0
     staged: list[blob.Staged] = []
     kept = ""
@@ -145,6 +146,14 @@ def restore(room: "LocalRoom", path: str) -> Restored:
     snapshot.sync(room)
     room.bell.ring((EVERYONE, *(row["id"] for row in room.store.whole().rows("agent"))))
     return Restored(last, kept)
+
+
+def _sweep(home: str) -> None:
+    """Remove what a restore that was killed has left: copies that are not complete."""
+    file.sweep_litter(home, "restored.db.")
+    for name in os.listdir(home):
+        if name.startswith("before-restore-") and os.path.isdir(os.path.join(home, name)):
+            file.sweep_litter(os.path.join(home, name), "room.db.")
 
 
 def _make(room: "LocalRoom") -> None:

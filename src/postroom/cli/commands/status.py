@@ -151,7 +151,8 @@ def _about_journal(facts: dict[str, Any]) -> str:
     """The store alone has to be whole: what is behind is written by whoever syncs next."""
     if facts["ahead"]:
         return f"in {facts['path']}; they have events that the store has lost (see: postroom verify)"
-    more = " (the store has them all; to write them: postroom journal sync)" if facts["behind"] else ""
+    whole = "" if facts["lost"] else "the store has them all; "
+    more = f" ({whole}to write them: postroom journal sync)" if facts["behind"] else ""
     return f"{count(facts['behind'], 'event')} behind, in {facts['path']}{more}"
 
 

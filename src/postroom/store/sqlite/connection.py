@@ -34,7 +34,7 @@ def explain(exc: Exception, path: str) -> errors.PostroomError:  # noqa: PLR0911
         case 11 | 26:
             return errors.StoreCorrupt(f"{path} is damaged, or is not a room ({exc})", **facts)
         case 13:
-            return errors.StoreFull(f"no space left for {path}: nothing was stored", **facts)
+            return errors.StoreFull(f"no space left for {path}: nothing was changed", **facts)
         case 14:
             problem = errors.StoreReadOnly(f"the room {path} cannot be opened", **facts)
             return _explained(path, problem, facts)
