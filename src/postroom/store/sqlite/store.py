@@ -177,12 +177,10 @@ class SqliteStore:
 
         if self._replaces or not (found := remains(self.path)):
             return
-        if (
-            migrate.version(connection)
-            if connection
-            else os.path.exists(self.path) and os.path.getsize(self.path)
-        ):
-            return  # another process has made it meanwhile
+        for tries in range(link.SPINS + 3):  # another process may be making it: its log comes first
+            if self._is_made(connection):
+                return
+            link.pause(tries)
         if found.endswith("-wal"):
             raise self._damaged_log()
         hint = (
@@ -192,6 +190,13 @@ class SqliteStore:
         raise errors.NoRoom(
             f"the room at {self.path} is lost, and its journals are there", hint=hint, path=self.path
         )
+
+    def _is_made(self, connection: sqlite3.Connection | None) -> bool:
+        if connection is not None:
+            return migrate.version(connection) > 0
+        with contextlib.suppress(OSError):
+            return os.path.getsize(self.path) > 0
+        return False
 
     def _open_readonly(self, cause: Exception) -> sqlite3.Connection:
         try:
