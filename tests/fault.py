@@ -204,7 +204,7 @@ def prune_with_journals_behind(home: str, is_long: str) -> None:
         with open(ballast, "wb", buffering=0) as file, suppress(OSError):
             while file.write(bytes(4096)) == 4096:
                 pass
-    report, behind = gather(room), journal.lag(room)
+    report, behind, held = gather(room), journal.lag(room), reserve.held(home)
     pruned: list[int] = []
     steps = [
         [outcome(lambda: pruned.append(prune(room, room.now() + 1).messages)), reserve.held(home)]
@@ -215,7 +215,7 @@ def prune_with_journals_behind(home: str, is_long: str) -> None:
     journals = reserve.held(home), outcome(lambda: journal.sync(room))
     problems += verify(room, deep=True).problems
     say({
-        "kept": kept, "sent": sent, "behind": behind, "warned": report["warnings"], "steps": steps,
+        "kept": kept, "held": held, "sent": sent, "behind": behind, "warned": report["warnings"], "steps": steps,
         "pruned": pruned, "read": read, "problems": problems, "journals": journals, "sound": sound(home),
     })  # fmt: skip
 

@@ -50,8 +50,10 @@ def test_a_prune_whose_journals_are_behind_gives_the_reserve_back(tmp_path: Path
     prefix = mounted(f"mount -t tmpfs -o size=48m tmpfs '{tmp_path}'")
     said = play("prune_with_journals_behind", tmp_path / "home", is_long, prefix=prefix)
     assert said["behind"] > said["sent"]
-    assert [held for _, held in said["steps"]] == [SIZE] * 3
+    assert said["held"] > SIZE // 2  # what was read while the disk was filled is in the log
+    assert all(held >= said["held"] for _, held in said["steps"])
     if not is_long:
+        assert [held for _, held in said["steps"]] == [SIZE] * 3
         assert {how for how, _ in said["steps"]} == {"done"}
         assert sum(said["pruned"]) > said["sent"] // 3
     assert said["read"] == ["done"] * 5
