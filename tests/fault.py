@@ -215,8 +215,9 @@ def prune_with_journals_behind(home: str, is_long: str) -> None:
     journals = reserve.held(home), outcome(lambda: journal.sync(room))
     problems += verify(room, deep=True).problems
     say({
-        "kept": kept, "held": held, "sent": sent, "behind": behind, "warned": report["warnings"], "steps": steps,
-        "pruned": pruned, "read": read, "problems": problems, "journals": journals, "sound": sound(home),
+        "kept": kept, "held": held, "sent": sent, "behind": behind, "warned": report["warnings"],
+        "steps": steps, "pruned": pruned, "read": read, "problems": problems, "journals": journals,
+        "sound": sound(home),
     })  # fmt: skip
 
 
