@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import postroom
@@ -21,7 +21,7 @@ from postroom.daemon.place import log_path
 from postroom.errors import PostroomError
 from postroom.hooks.program import install
 from postroom.model.message import Mail
-from postroom.room import reserve
+from postroom.room import journal, reserve
 from postroom.room.keep import prune
 from postroom.room.listen import Listening
 from postroom.room.local import LocalRoom
@@ -178,6 +178,46 @@ def go_on_on_a_full_disk(home: str) -> None:
         "warned": [text for text in report["warnings"] if "full" in text],
         "problems": verified + verify(room, deep=True).problems, "held": held, "after": after,
         "then": reserve.held(home), "healthy": healthy, "left": len(left), "sound": sound(home),
+    })  # fmt: skip
+
+
+@scene
+def prune_with_journals_behind(home: str, is_long: str) -> None:
+    """Fill the disk by mail, half of it done with, while no journal is written; then prune.
+
+    `is_long`: most of the latest mail is in the log then, and has no space in the store.
+    """
+    room = enter(home, "planner")
+    for agent in ("planner", "builder"):
+        room.join(agent)
+    reserve.keep(room)
+    kept, sent = reserve.held(home), 0
+    while outcome(lambda: room.send("builder", MESSAGE * 3)) == "done":
+        sent += 1
+        if sent % 2:
+            room.ack(taken(room))
+        if not is_long and reserve.free(home) < 12 << 20:
+            break
+    if not is_long:
+        reserve.empty_log(room)
+        ballast = os.path.join(os.path.dirname(home), "ballast")
+        with open(ballast, "wb", buffering=0) as file, suppress(OSError):
+            while file.write(bytes(4096)) == 4096:
+                pass
+    report, behind, held = gather(room), journal.lag(room), reserve.held(home)
+    pruned: list[int] = []
+    steps = [
+        [outcome(lambda: pruned.append(prune(room, room.now() + 1).messages)), reserve.held(home)]
+        for _ in range(3)
+    ]
+    read = [outcome(lambda: room.settle(taken(room))) for _ in range(5)]
+    problems = verify(room, deep=True).problems
+    journals = reserve.held(home), outcome(lambda: journal.sync(room))
+    problems += verify(room, deep=True).problems
+    say({
+        "kept": kept, "held": held, "sent": sent, "behind": behind, "warned": report["warnings"],
+        "steps": steps, "pruned": pruned, "read": read, "problems": problems, "journals": journals,
+        "sound": sound(home),
     })  # fmt: skip
 
 

@@ -19,7 +19,8 @@
     │   ├── RateLimited         ├── MailboxFull        ├── AlreadySetUp
     │   ├── NotYourName         ├── AlreadyRunning     ├── NotLoggedIn
     │   ├── UnknownToken        ├── TerminalTaken      ├── LacksScope
-    │   ├── ForeignPage         ├── WrongDirection     └── NotHere
+    │   ├── ForeignPage         ├── WrongDirection     ├── NotHere
+    │   └── LossOpen
     ├── CannotEdit              a user's file is left as it is
     ├── NotWoken                an idle session began no turn
     ├── BridgeError             an agent cannot be reached by its bridge
@@ -460,6 +461,12 @@ class NotHere(Refused):
     hint = "Run it on the machine whose room it is."
 
 
+class LossOpen(Refused):
+    """The store has lost what the journals have, and that is not settled."""
+
+    code = "loss_open"
+
+
 class StoreError(PostroomError):
     """The room's store failed."""
 
@@ -474,7 +481,7 @@ class StoreBusy(StoreError):
 
 
 class StoreFull(StoreError):
-    """The disk is full: nothing was stored."""
+    """The disk is full: nothing was changed."""
 
     code = "store_full"
     hint = "Free some space, forget old mail (postroom prune), or move the room: set POSTROOM_HOME."

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from postroom import errors
+from postroom.cli.commands.status import gather
 from postroom.config import Settings
-from postroom.room import file, keep, reserve
+from postroom.room import file, journal, keep, reserve
 from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
 from postroom.store.sqlite import connection as link
@@ -22,6 +23,7 @@ from tests.commandline import CommandLine
 from tests.integration.test_bell import _without_descriptors as without_descriptors
 from tests.integration.test_faults import mounted, play
 from tests.relayed import linked
+from tests.room_activity import Activity, busy_room
 from tests.served import served
 
 SIZE = Settings().reserve_bytes
@@ -41,6 +43,61 @@ def test_on_a_disk_without_a_free_byte_mail_is_read_and_forgotten_and_status_say
     assert said["problems"] == []
     assert said["then"] == SIZE
     assert said["sound"]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("is_long", ["", "long"])
+def test_a_prune_whose_journals_are_behind_gives_the_reserve_back(tmp_path: Path, is_long: str):
+    prefix = mounted(f"mount -t tmpfs -o size=48m tmpfs '{tmp_path}'")
+    said = play("prune_with_journals_behind", tmp_path / "home", is_long, prefix=prefix)
+    assert said["behind"] > said["sent"]
+    assert said["held"] > SIZE // 2  # what was read while the disk was filled is in the log
+    assert all(held >= said["held"] for _, held in said["steps"])
+    if not is_long:
+        assert [held for _, held in said["steps"]] == [SIZE] * 3
+        assert {how for how, _ in said["steps"]} == {"done"}
+        assert sum(said["pruned"]) > said["sent"] // 3
+    assert said["read"] == ["done"] * 5
+    assert said["problems"] == []
+    assert said["sound"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_prune_that_leaves_the_journals_behind_leaves_a_room_that_they_rebuild(
+    home: str, monkeypatch: pytest.MonkeyPatch, seed: int
+):
+    with busy_room(home, steps=150, seed=seed, rotate=3000) as room:
+        journal.sync(room)
+        Activity(room, room.store.clock, seed + 10).run(150)  # type: ignore[arg-type]
+        sync = journal.sync
+
+        def full(room: LocalRoom) -> int:
+            raise errors.StoreFull("no space left")
+
+        monkeypatch.setattr(journal, "sync", full)
+        pruned = keep.prune(room, room.now() - 20_000)
+        monkeypatch.setattr(journal, "sync", sync)
+        assert pruned.messages
+        assert journal.lag(room)
+        assert verify(room, deep=True).problems == []
+        journal.sync(room)
+        assert verify(room, deep=True).problems == []
+        again = keep.prune(room, room.now())
+        assert again.snapshot
+        assert verify(room, deep=True).problems == []
+
+
+@pytest.mark.parametrize(("held", "words"), [(True, "mail can be read"), (False, "mail may not be read")])
+def test_status_says_of_a_full_disk_what_can_still_be_done(
+    room: LocalRoom, monkeypatch: pytest.MonkeyPatch, held: bool, words: str
+):
+    monkeypatch.setattr(reserve, "free", lambda _: 1 << 30)
+    if held:
+        reserve.keep(room)
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(link, "obstacle", lambda _: full)
+    [warning] = [one for one in gather(room)["warnings"] if "full" in one]
+    assert words in warning
 
 
 class Disk:

@@ -363,8 +363,11 @@ def test_journals_of_another_room_are_refused_and_left_alone(home: str, tmp_path
     for name in ("room.db", "room.db-wal", "room.db-shm"):
         if os.path.exists(os.path.join(home, name)):
             os.unlink(os.path.join(home, name))
+    events = os.path.join(home, "events")
+    os.rename(events, os.path.join(tmp_path, "away"))  # no room is made beside them
     with reopened(home) as room:
         room.join("somebody-new")
+        os.rename(os.path.join(tmp_path, "away"), events)
         with pytest.raises(JournalBroken, match="another room"):
             journal.sync(room)
         assert told(home) == before

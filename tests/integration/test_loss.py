@@ -15,7 +15,7 @@ from postroom.room.local import LocalRoom
 from postroom.room.verify import verify
 from tests.clockwork import START
 from tests.commandline import CommandLine
-from tests.conftest import UNLIMITED
+from tests.conftest import UNLIMITED, OpenRoom
 from tests.room_activity import Steps, busy_room, reopened
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.promise("verify")]
@@ -186,6 +186,11 @@ def test_a_store_that_was_lost_and_made_anew_is_not_taken_for_the_room(
     told = cli("verify")
     assert told.code != 0
     assert "postroom replay --into" in told.err
+    events = os.path.join(whole, "events")
+    os.rename(events, tmp_path / "events")  # an earlier version made a room beside them
+    with LocalRoom(whole, UNLIMITED, agent="planner", project="p") as room:
+        room.join("planner")
+    os.rename(tmp_path / "events", events)
     with LocalRoom(whole, UNLIMITED, agent="planner", project="p") as room:
         room.join("planner")
         [problem, *_] = verify(room).problems
@@ -250,3 +255,238 @@ def test_what_was_pruned_is_not_lost(home: str) -> None:
     with busy_room(home, steps=200, rotate=3000) as room:
         keep.prune(room, START + 150_000)
         assert loss.find(journal.directory(room), room.store) == []
+
+
+# what deletes, while a loss is open
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_prune_deletes_nothing_while_a_loss_is_neither_brought_back_nor_accepted(
+    harmed: str, cli: CommandLine, tmp_path: Path, is_first: bool
+) -> None:
+    if not is_first:
+        for n in range(15):
+            assert cli("send", "builder", f"in the second life {n}", "--as", "planner").code == 0
+        assert cli("journal").code == 0
+    before = contents(harmed)
+    for _ in range(2):
+        told = cli("prune", "--before", "0s", "--yes", "--json")
+        assert told.code not in (0, None)
+        said = json.loads(told.err)
+        assert said["error"] == "loss_open"
+        assert "postroom journal accept" in said["hint"]
+        assert f"postroom replay {'' if is_first else '--voided '}--into NEW_HOME" in said["hint"]
+        assert {k: v for k, v in contents(harmed).items() if "events" in k} == {
+            k: v for k, v in before.items() if "events" in k
+        }
+    assert cli("verify").code == 1
+    rebuilt = str(tmp_path / "rebuilt")
+    assert cli("replay", *([] if is_first else ["--voided"]), "--into", rebuilt).code == 0
+    assert bodies(rebuilt) == ALL
+    assert cli("journal", "accept").code == 0
+    assert cli("prune", "--before", "0s", "--yes").code == 0
+    assert cli("verify").code == 0
+
+
+def test_a_redaction_and_a_restore_during_an_open_loss_leave_the_rest_to_be_brought_back(
+    harmed: str, cli: CommandLine, tmp_path: Path
+) -> None:
+    assert cli("send", "builder", "in the second life", "--as", "planner").code == 0
+    assert cli("journal").code == 0
+    with LocalRoom(harmed, UNLIMITED, agent="planner", project="p") as room:
+        taken = next(row["id"] for row in room.store.whole().rows("message") if row["body"] == "kept 3")
+    assert cli("redact", taken, "--yes").code == 0
+    assert cli("replay", "--voided", "--into", str(tmp_path / "one")).code == 0
+    assert bodies(str(tmp_path / "one")) == (ALL - {"kept 3"}) | {""}
+    kept = str(tmp_path / "kept.db")
+    assert cli("backup", kept).code == 0
+    home = json.loads(cli("restore", kept, "--yes", "--json").out)["kept"]
+    assert cli("replay", "--voided", "--from", home, "--into", str(tmp_path / "two")).code == 0
+    assert bodies(str(tmp_path / "two")) == (ALL - {"kept 3"}) | {""}
+
+
+# a young room, all of whose mail is in the write-ahead log
+
+YOUNG = """
+import os, signal, sys
+from postroom.config import Settings
+from postroom.room.local import LocalRoom
+with LocalRoom(sys.argv[1], Settings(sender_rate=0), agent="planner", project="p") as room:
+    for agent in ("planner", "builder"):
+        room.join(agent)
+    for n in range(60):
+        room.send("builder", f"young {n}")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def young(home: str) -> str:
+    """The home of a room whose program was killed: no journals are written yet."""
+    done = subprocess.run([sys.executable, "-c", YOUNG, home], check=False, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    Path(home, "room.db-shm").unlink()
+    return home
+
+
+def flip(path: str, at: int) -> None:
+    with open(path, "r+b") as file:
+        file.seek(at)
+        [byte] = file.read(1)
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+
+
+def files(home: str) -> dict[str, bytes]:
+    """The room's own files, but the one that SQLite makes beside them in memory."""
+    return {path.name: path.read_bytes() for path in Path(home).glob("room.db*") if path.suffix != ".db-shm"}
+
+
+def without_schema(home: str) -> None:
+    """Leave the store as earlier versions made it: all of the schema is in the log."""
+    header = bytearray(Path(home, "room.db").read_bytes()[:4096])
+    header[28:32] = (1).to_bytes(4, "big")  # pages
+    header[60:64] = header[68:72] = bytes(4)  # the version of the schema; the program
+    header[40:44] = bytes(4)
+    header[100:] = b"\x0d" + bytes(7) + bytes(4096 - 108)
+    header[105:107] = (4096).to_bytes(2, "big")
+    Path(home, "room.db").write_bytes(header)
+
+
+EVERY = {
+    "verify": ["verify"], "quick": ["verify", "--quick"], "inbox": ["inbox", "--as", "p/builder"],
+    "send": ["send", "p/builder", "x", "--as", "p/planner"], "join": ["join", "planner"],
+    "status": ["status"], "journal": ["journal"], "prune": ["prune", "--before", "1d", "--yes"], "up": ["up"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", EVERY)
+@pytest.mark.parametrize("at", [0, 3, 9, 17, 24, 31])
+def test_no_command_opens_a_room_over_a_log_with_a_damaged_header(
+    young: str, cli: CommandLine, command: str, at: int
+) -> None:
+    wal = os.path.join(young, "room.db-wal")
+    flip(wal, at)
+    before = files(young)
+    told = cli(*EVERY[command])
+    assert told.code not in (0, None)
+    assert "is damaged" in told.err + told.out
+    assert "room.db-wal" in told.err + told.out
+    assert files(young) == before
+    flip(wal, at)
+    assert len(bodies(young)) == 60
+
+
+@pytest.mark.parametrize("command", EVERY)
+def test_no_command_makes_a_room_over_a_log_that_has_another_one(
+    young: str, cli: CommandLine, command: str
+) -> None:
+    os.unlink(os.path.join(young, "room.db"))
+    before = files(young)
+    told = cli(*EVERY[command])
+    assert told.code not in (0, None)
+    assert files(young) == before
+
+
+def test_a_store_without_a_schema_is_not_taken_for_a_new_room(young: str, cli: CommandLine) -> None:
+    wal = os.path.join(young, "room.db-wal")
+    without_schema(young)
+    flip(wal, 32 + 24 + 100)  # in the first page: SQLite reads none of the log
+    before = files(young)
+    for command in EVERY.values():
+        told = cli(*command)
+        assert told.code not in (0, None)
+        assert "is damaged" in told.err + told.out
+        assert files(young) == before
+
+
+def test_a_page_of_the_log_that_is_damaged_is_found_where_no_journals_tell(
+    young: str, cli: CommandLine
+) -> None:
+    wal = os.path.join(young, "room.db-wal")
+    flip(wal, 32 + 10 * (24 + 4096) + 24 + 100)
+    told = cli("verify")
+    assert told.code == 1
+    assert "cannot be read" in told.out
+    assert "postroom replay" in told.out
+    assert cli("verify").code == 1  # it is still there
+    flip(wal, 32 + 10 * (24 + 4096) + 24 + 100)
+    assert cli("verify").code == 0
+
+
+def test_a_new_room_has_its_schema_in_its_own_file(home: str, open_room: OpenRoom) -> None:
+    with open_room("planner") as room:
+        room.store.look().last_cursor()
+        assert os.path.getsize(room.store.path) > 4096
+        with open(room.store.path, "rb") as file:
+            assert b"CREATE TABLE" in file.read()
+
+
+def test_a_lost_room_is_not_made_anew_beside_its_journals_and_a_backup_takes_its_place(
+    whole: str, cli: CommandLine, tmp_path: Path
+) -> None:
+    kept = str(tmp_path / "kept.db")
+    assert cli("backup", kept).code == 0
+    for name in ("room.db", "room.db-wal"):
+        Path(whole, name).unlink(missing_ok=True)
+    before = contents(whole)
+    for command in EVERY.values():
+        told = cli(*command)
+        assert told.code not in (0, None)
+        assert "postroom replay --into NEW_HOME" in told.err + told.out
+        assert not os.path.exists(os.path.join(whole, "room.db"))
+    assert {path: text for path, text in contents(whole).items() if "events" in path} == {
+        path: text for path, text in before.items() if "events" in path
+    }
+    assert cli("restore", kept, "--yes").code == 0
+    assert bodies(whole) == ALL
+    assert cli("verify").code == 0
+
+
+def test_a_room_that_was_being_made_by_a_killed_process_is_made(home: str, open_room: OpenRoom) -> None:
+    with open_room("planner", home=home) as room:
+        room.join("planner")
+    without_schema(home)
+    for name in ("room.db-wal", "room.db-shm"):
+        Path(home, name).unlink(missing_ok=True)
+    with open_room("planner", home=home) as room:
+        room.join("planner")
+        assert verify(room).problems == []
+
+
+def test_status_does_not_say_that_the_store_has_all_that_it_lost(harmed: str, cli: CommandLine) -> None:
+    told = cli("status")
+    assert "the store has lost events" in " ".join(told.out.split())
+    assert "the store has them all" not in " ".join(told.out.split())
+    assert cli("send", "builder", "x", "--as", "planner").code == 0
+    assert cli("journal").code == 0
+    assert cli("send", "builder", "y", "--as", "planner").code == 0
+    assert "the store has them all" not in " ".join(cli("status").out.split())
+
+
+def test_a_directory_in_the_place_of_the_index_is_named(whole: str, cli: CommandLine) -> None:
+    index = Path(whole, "events", "index.json")
+    index.unlink()
+    index.mkdir()
+    assert cli("join", "reviewer").code == 0
+    told = cli("journal", "--json")
+    said = json.loads(told.err)
+    assert said["error"] == "journal_broken"
+    assert said["message"] == f"{index} is a directory"
+    assert "Move it away" in said["hint"]
+    index.rmdir()
+    assert cli("journal").code == 0
+    assert cli("verify").code == 0
+
+
+def test_a_restore_removes_what_a_killed_one_has_left(whole: str, cli: CommandLine, tmp_path: Path) -> None:
+    kept = str(tmp_path / "kept.db")
+    assert cli("backup", kept).code == 0
+    gone = "4711.1.long-ago.1"
+    other = Path(whole, "before-restore-7")
+    other.mkdir()
+    left = [Path(whole, f".restored.db.abcdef.{gone}"), other / f".room.db.abcdef.{gone}"]
+    for one in left:
+        one.write_text("half")
+    assert cli("restore", kept, "--yes").code == 0
+    assert not any(one.exists() for one in left)

@@ -3,10 +3,12 @@
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from threading import Thread
 
 import pytest
 
+from postroom.errors import StoreCorrupt
 from postroom.room import journal, segment
 from postroom.room import verify as verifying
 from postroom.room.local import LocalRoom
@@ -299,3 +301,40 @@ def test_a_room_can_be_verified_while_others_write(open_room: OpenRoom, room: Lo
         rounds += 1
     writer.join()
     assert verify(room).problems == []
+
+
+@pytest.mark.promise("verify")
+@pytest.mark.parametrize("deep", [None, False])
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("event", "payload"),
+        ("event", "type"),
+        ("message", "body"),
+        ("project", "name"),
+        ("delivery", "state"),
+    ],
+)
+def test_a_text_that_is_not_utf_8_is_named(
+    room: LocalRoom, open_room: OpenRoom, table: str, column: str, deep: bool | None
+) -> None:
+    room.send("builder", "hello")
+    room.take("builder")
+    room.close()
+    with closing(sqlite3.connect(room.store.path, isolation_level=None)) as use:
+        use.execute("PRAGMA ignore_check_constraints = ON")
+        done = use.execute(
+            f"UPDATE {table} SET {column} = CAST(x'7bff7d' AS TEXT) WHERE {column} IS NOT NULL"  # noqa: S608
+        )
+        assert done.rowcount
+    room = open_room("planner")
+    found = verify(room, deep=deep)
+    if deep is None:
+        named = [one for one in found.problems if f"its {column} is not UTF-8" in one]
+        assert named
+        assert all(one.startswith(f"{table} ") for one in named)
+        assert all("postroom replay --into NEW_HOME" in one for one in named)
+    if (table, column) == ("event", "payload"):
+        with pytest.raises(StoreCorrupt, match="damaged") as caught:
+            list(room.events())
+        assert "postroom replay" in caught.value.hint

@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import label
-from postroom.errors import Refused, StoreCorrupt
+from postroom.errors import NoRoom, Refused, StoreCorrupt
 from postroom.room import blob, file, journal, snapshot
 from postroom.room.unit import EVERYONE
 from postroom.store.sqlite import cargo
@@ -101,6 +101,9 @@ def _sound(copy: str, path: str) -> int:
     """As `_checked`, but it is the backup that is spoken of, not its copy."""
     try:
         return _checked(copy)
+    except NoRoom as exc:
+        hint = "Nothing was changed. Give a file that `postroom backup` made."
+        raise NoRoom(f"there is no room in {path}", hint=hint, path=path) from exc
     except StoreCorrupt as exc:
         hint = "Nothing was changed. Give a file that `postroom backup` made."
         raise StoreCorrupt(f"{path} is damaged, or is not a room", path=path, hint=hint) from exc
@@ -114,7 +117,8 @@ def restore(room: "LocalRoom", path: str) -> Restored:
     What others store meanwhile is in that copy, or comes after the restore. No number, and so no handle, that
     a message had before the restore is given to another one.
     """
-    room.store.look()  # makes the room, where there is none yet
+    _make(room)
+    _sweep(room.home)
     made, copies = file.temporary(os.path.join(room.home, "restored.db")), 0
     staged: list[blob.Staged] = []
     kept = ""
@@ -142,6 +146,26 @@ def restore(room: "LocalRoom", path: str) -> Restored:
     snapshot.sync(room)
     room.bell.ring((EVERYONE, *(row["id"] for row in room.store.whole().rows("agent"))))
     return Restored(last, kept)
+
+
+def _sweep(home: str) -> None:
+    """Remove what a restore that was killed has left: copies that are not complete."""
+    file.sweep_litter(home, "restored.db.")
+    for name in os.listdir(home):
+        if name.startswith("before-restore-") and os.path.isdir(os.path.join(home, name)):
+            file.sweep_litter(os.path.join(home, name), "room.db.")
+
+
+def _make(room: "LocalRoom") -> None:
+    """Make the room, where there is none yet; also where it is lost and its journals are there."""
+    try:
+        room.store.look()
+    except NoRoom:
+        if not os.path.isdir(journal.directory(room)):
+            raise
+        made = SqliteStore(room.store.path, replaces=True)
+        made.look()
+        made.close()
 
 
 def _replace(room: "LocalRoom", made: str, staged: list[blob.Staged], kept: str, copies: int) -> bool:

@@ -91,6 +91,9 @@ class Index:
         """Write it, where it is not what the file says."""
         if not self._has_changed:
             return
+        if os.path.isdir(where := path(self._events)):
+            hint = "Move it away, and write the journals: postroom journal"
+            raise JournalBroken(f"{where} is a directory", path=where, hint=hint)
         label.here("journal-before-index")
         made = file.temporary(path(self._events))
         try:

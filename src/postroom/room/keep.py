@@ -4,13 +4,14 @@ Both leave a room whose journals still rebuild it to the same digest, wherever t
 begun is finished by calling them again.
 """
 
+import functools
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from postroom import label
 from postroom.errors import StoreFull
 from postroom.model.message import Message
-from postroom.room import blob, digest, file, journal, line, reserve, segment, snapshot, spill
+from postroom.room import blob, digest, file, journal, line, loss, reserve, segment, snapshot, spill
 from postroom.room.journal_index import Index
 from postroom.room.unit import EVERYONE
 from postroom.text import encode
@@ -45,54 +46,75 @@ def prune(room: "LocalRoom", before: int) -> Pruned:
     """Forget messages all of whose deliveries ended before a moment, and the events up to then.
 
     On a full disk it does so in small steps, with the room's reserve. What needs more space than that, the
-    snapshot, is left to the next prune: until then the journals keep all they have.
+    snapshot, is left to the next prune: until then the journals keep all they have. Journals that are behind
+    stay so: they take space that only more space would give back.
+
+    It is refused where the store has lost what the journals have, until that is accepted: the lines to bring
+    it back from are among those that a prune deletes.
     """
+    loss.refuse(room)
+    removed: list[int] = []
     try:
-        return _prune(room, before, MESSAGES, EVENTS)
+        return _prune(room, before, MESSAGES, EVENTS, removed)
     except StoreFull:
-        return reserve.borrowed(room, lambda: _prune(room, before, FEW_MESSAGES, FEW_EVENTS, is_full=True))
+        return reserve.borrowed(
+            room, lambda: _prune(room, before, FEW_MESSAGES, FEW_EVENTS, removed, is_full=True)
+        )
 
 
 @file.tells_of_files
 def _prune(
-    room: "LocalRoom", before: int, most: int, events_at_once: int, *, is_full: bool = False
-) -> Pruned:
-    journal.sync(room)
-    messages = after = 0
-    done = True
-    while (batch := _prune_batch(room, before, after, most, events_at_once)) is not None:
+    room: "LocalRoom", before: int, most: int, events_at_once: int, removed: list[int], *,
+    is_full: bool = False,
+) -> Pruned:  # fmt: skip
+    """`removed`: how many messages each step removed, of an attempt before this one as well."""
+    if not is_full:
+        journal.sync(room)
+    # Journals that are behind would take the space that is borrowed, and not give it back.
+    is_behind = is_full and journal.lag(room) > 0
+    after, done = 0, not removed
+    step = functools.partial(
+        _prune_batch, room, before, most=most, events_at_once=events_at_once, drains=not is_behind
+    )
+    while (batch := step(after)) is not None:
         if is_full:
             reserve.empty_log(room)
         label.here("prune-batch")
         done = False
-        messages += len(batch)
+        removed.append(len(batch))
         after = batch[-1] if batch else after
     blob.sweep(room)
     spill.sweep(room)
     events, lines = journal.directory(room), 0
     try:
         room.store.search().sweep()
-        if not done or (room.store.whole().first() > 1 and not snapshot.listed(events)):
-            snapshot.take(room)
-        lines = _trim(room)
+        if not is_behind:
+            if not done or (room.store.whole().first() > 1 and not snapshot.listed(events)):
+                snapshot.take(room)
+            lines = _trim(room)
     except StoreFull:
         if not is_full:
             raise
     room.bell.ring((EVERYONE,))
     taken = snapshot.listed(events)
-    return Pruned(messages, room.store.whole().first(), lines, taken[-1].seq if taken else None)
+    return Pruned(sum(removed), room.store.whole().first(), lines, taken[-1].seq if taken else None)
 
 
 def _prune_batch(
-    room: "LocalRoom", before: int, after: int, most: int, events_at_once: int
+    room: "LocalRoom", before: int, after: int, *, most: int, events_at_once: int, drains: bool
 ) -> list[int] | None:
-    """Remove a page of messages and of events; None when there was nothing to remove."""
+    """Remove a page of messages and of events; None when there was nothing to remove.
+
+    The journals are told first of all that is forgotten. Where they cannot be, only messages go, and no
+    events: the journals will have a mark in the place of each message that they do not have yet.
+    """
     with room.store.write() as tx:
-        journal.drain(room, tx)  # what is forgotten must have been told
+        if drains:
+            journal.drain(room, tx)
         whole, before = room.store.whole(), min(before, tx.now)
         batch = tx.prunable(before, after, most)
-        cut = whole.cut(before, events_at_once, tx.next_seq)
-        if cut <= whole.first():
+        cut = whole.cut(before, events_at_once, tx.next_seq) if drains else None
+        if cut is not None and cut <= whole.first():
             cut = None
         if not batch and cut is None:
             return None

@@ -9,9 +9,9 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from postroom.errors import JournalBroken
+from postroom.errors import JournalBroken, LossOpen
 from postroom.model.ids import handle
-from postroom.room import file, journal_lines, line, segment
+from postroom.room import file, journal_lines, line, reserve, segment
 
 if TYPE_CHECKING:
     from postroom.model.message import Json
@@ -131,6 +131,22 @@ def _is_there(look: Any, seq: int, event_id: str) -> bool:
     return there == event_id or (there is None and seq <= int(look.last_cursor()))
 
 
+def refuse(room: "LocalRoom") -> None:
+    """Raise `LossOpen` where the journals have what the store has lost, until that is accepted.
+
+    Call it before anything is deleted: what is deleted cannot be brought back.
+    """
+    events = os.path.join(room.home, "events")
+    if not (found := find(events, room.store)):
+        return
+    raise LossOpen(
+        f"the journals have what the store has lost: {'; and '.join(one.words for one in found)}",
+        hint=f"Nothing was changed. To bring it back: {found[0].remedy}."
+        " To let it go: postroom journal accept",
+        path=events,
+    )
+
+
 def begin(events: str, store: "Store") -> int:
     """Note what is lost, before lines are voided for it; the number of this loss.
 
@@ -181,6 +197,7 @@ def accept(room: "LocalRoom") -> list[Loss]:
         file.remove(os.path.join(events, _NOTE))
     finally:
         room.store.rollback()
+    reserve.empty_log(room)  # what is damaged in it is let go as well
     return [loss for loss in (one.loss(voided=void) for one, void in found) if loss]
 
 

@@ -92,7 +92,18 @@ def spent(room: "Premises", act: Callable[[], T]) -> T:
 
 
 def borrowed(room: "Premises", act: Callable[[], T]) -> T:
-    """Do what has just failed because the disk is full, with the reserve; or raise `StoreFull` again."""
+    """Do what has just failed because the disk is full, with the reserve; or raise `StoreFull` again.
+
+    The reserve stays where it is if it is too small for the log: what is borrowed then would stay in the log.
+    """
+    wanted = _growth(room) - free(room.home) - held(room.home)
+    if wanted > 0:
+        size = f"{-(-wanted // 1000):,} kB"
+        raise StoreFull(
+            f"no space left for {room.store.path}: its write-ahead log cannot be moved into it",
+            hint=f"Nothing was changed. Free at least {size} on that disk, and try again.",
+            path=room.store.path, wanted_bytes=wanted,
+        )  # fmt: skip
     _lend(room)
     return _borrowing(room, act)
 
@@ -122,12 +133,18 @@ def empty_log(room: "Premises") -> bool:
     log, look = room.store.path + "-wal", cast("Any", room.store.look())
     with contextlib.suppress(OSError, AttributeError, sqlite3.Error):
         before = os.path.getsize(log)
-        pages, size = (look.row(f"PRAGMA page_{what}")[0] for what in ("count", "size"))
-        if pages * size - os.path.getsize(room.store.path) > free(room.home):
+        if _growth(room) > free(room.home):
             return False
         look.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         return os.path.getsize(log) < before
     return False
+
+
+def _growth(room: "Premises") -> int:
+    """Return by how many bytes the store grows when the log is moved into it."""
+    look = cast("Any", room.store.look())
+    pages, size = (look.row(f"PRAGMA page_{what}")[0] for what in ("count", "size"))
+    return pages * size - os.path.getsize(room.store.path)
 
 
 def _fill(home: str, wanted: int) -> None:

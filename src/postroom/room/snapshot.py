@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from postroom import host, label
 from postroom.errors import JournalBroken, StoreError
 from postroom.model.message import Json
-from postroom.room import digest, file, journal, segment
+from postroom.room import digest, file, journal, loss, segment
 from postroom.store.contract import ReadTx, Store, Whole
 from postroom.text import encode
 
@@ -65,6 +65,8 @@ def take(room: "LocalRoom") -> Snapshot:
     events = journal.directory(room)
     while (taken := _take(room, events)) is None:
         pass
+    if loss.noted(events):
+        return taken  # what was lost is brought back from an older one
     for older in listed(events):
         if older.seq < taken.seq:
             file.remove(older.path)

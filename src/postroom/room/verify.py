@@ -1,6 +1,7 @@
 """Verify: whether a room is what it must be, said in sentences."""
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,8 +37,33 @@ def verify(room: "LocalRoom", *, deep: bool | None = None) -> Verified:
     The last takes a replay: `deep` asks for it or forbids it; by default rooms of moderate size get one.
     Nothing is changed, in the room or in its journals.
     """
-    problems, checked, skipped = list[str](), list[str](), list[str]()
-    lost = list[loss.Loss]()
+    found = Verified([], [], [], None, [])
+    try:
+        found = _verified(room, deep, found)
+    except (StoreCorrupt, sqlite3.Error):
+        if not (values := room.store.upkeep().texts()):
+            raise
+        found.skipped.append("what has to read these values")
+    else:
+        values = _no_texts(room) if found.problems and deep is not False else []
+    if values:
+        remedy = "to rebuild the room from its journals: postroom replay --into NEW_HOME"
+        found.checked.append("every text is UTF-8")
+        found.problems.extend(f"{value}; {remedy}" for value in values)
+    return found
+
+
+def _no_texts(room: "LocalRoom") -> list[str]:
+    """Say which values are not UTF-8, where the file can be read to its end."""
+    try:
+        return room.store.upkeep().texts()
+    except PostroomError:
+        return []
+
+
+def _verified(room: "LocalRoom", deep: bool | None, so_far: Verified) -> Verified:
+    """Note what is found in `so_far` as well, for an error that ends this."""
+    problems, checked, skipped, _, lost = so_far
 
     def note(fact: str, found: list[str]) -> None:
         checked.append(fact)
@@ -57,13 +83,15 @@ def verify(room: "LocalRoom", *, deep: bool | None = None) -> Verified:
     for fact, found in room.store.whole().audit():
         note(fact, found)
     try:
-        lost = _lost(room, thorough=wanted)
+        lost.extend(_lost(room, thorough=wanted))
         note("the store has all that the journals have", [_told(one) for one in lost])
     except Moved as exc:
         skipped.append(f"whether the store has all that the journals have, because {exc}")
     except JournalBroken as exc:
         note("the store has all that the journals have", [f"the journals are broken: {exc}"])
+        note("the write-ahead log can be read", room.store.upkeep().log())
         return Verified(problems, checked, skipped, None, lost)
+    note("the write-ahead log can be read", room.store.upkeep().log())
     try:
         note("every attachment is there as it was sent", _attachments(room, thorough=wanted))
     except _DAMAGE as exc:

@@ -306,6 +306,14 @@ class Upkeep(Protocol):
         """What is wrong with the files themselves."""
         ...
 
+    def log(self) -> list[str]:
+        """Say what was committed and cannot be read, because the file that holds it first is damaged."""
+        ...
+
+    def texts(self) -> list[str]:
+        """Say which values are not UTF-8, though they are texts. It reads all rows."""
+        ...
+
     def copy(self, path: str) -> None:
         """A consistent copy, made while others write."""
         ...

@@ -147,10 +147,13 @@ def _daemon(home: str) -> dict[str, Any]:
     return facts | {"running": True, "since": since, "other": other, **kept, **more}
 
 
-def _about_journal(path: str, behind: int, **_: Any) -> str:
+def _about_journal(facts: dict[str, Any]) -> str:
     """The store alone has to be whole: what is behind is written by whoever syncs next."""
-    more = " (the store has them all; to write them: postroom journal sync)" if behind else ""
-    return f"{count(behind, 'event')} behind, in {path}{more}"
+    if facts["ahead"]:
+        return f"in {facts['path']}; they have events that the store has lost (see: postroom verify)"
+    whole = "" if facts["lost"] else "the store has them all; "
+    more = f" ({whole}to write them: postroom journal sync)" if facts["behind"] else ""
+    return f"{count(facts['behind'], 'event')} behind, in {facts['path']}{more}"
 
 
 def _about_daemon(facts: dict[str, Any]) -> str:
@@ -211,10 +214,7 @@ def _warnings(report: dict[str, Any]) -> list[str]:
         words = "the config is refused, and with it whatever would act by it"
         found.append(f"{words}: {report['config_problem']}")
     if store["full"]:
-        found.append(
-            "the disk is full: mail can be read, and nothing can be sent."
-            " Free some space, or forget old mail: postroom prune --before 30d --yes"
-        )
+        found.append(_about_full_disk(store["reserve_bytes"]))
     if store["wal_bytes"] > WAL_LIMIT:
         size = _bytes(store["wal_bytes"])
         found.append(f"the WAL has grown to {size}: some reader keeps it from starting over")
@@ -239,6 +239,13 @@ def _warnings(report: dict[str, Any]) -> list[str]:
     if counts["dead"]:
         found.append(f"dead letters: {counts['dead']}; see: postroom dead")
     return found
+
+
+def _about_full_disk(held: int) -> str:
+    able = "mail can be read, and nothing can be sent"
+    if not held:
+        able = "nothing can be sent, and the room has no reserve: mail may not be read"
+    return f"the disk is full: {able}. Free some space, or forget old mail: postroom prune --before 30d --yes"
 
 
 def _losses(journal: dict[str, Any]) -> list[str]:
@@ -282,7 +289,7 @@ def _text(report: dict[str, Any], context: "Context") -> str:
         ("mail", f"{count(counts['messages'], 'message')}, {_open(counts)}"),
         ("dead letters", f"{counts['dead']:,}, and {counts['uncertain']:,} uncertain"),
         ("events", f"{counts['events'] + counts['messages']:,}"),
-        ("journal", _about_journal(**report["journal"])),
+        ("journal", _about_journal(report["journal"])),
         ("bell", "rings by Unix sockets" if bell["kind"] != "polling" else polls),
         ("listening", listeners or "nobody"),
         ("daemon", _about_daemon(report["daemon"])),

@@ -12,7 +12,11 @@ from postroom import errors, host
 BUSY, LOCKED, CORRUPT = 5, 6, 11
 NEEDED = 64 << 10  # bytes that must fit beside a room that is not full
 TRIED = "tried"  # part of the name of the file that is written to find that out
+ONE_PAGE = 4096  # bytes of a store whose schema is in its log alone
+LOG_HEADER = 32  # bytes at the beginning of a write-ahead log
 SPINS = 12 if hasattr(os, "sched_yield") else 0  # tries to take the lock before it is worth sleeping
+
+_NO_TEXT = "Could not decode to UTF-8"  # the driver's own error: it has no code
 
 # What the driver raises: the latter when a damaged file has put nonsense into an error's own text.
 TROUBLE = (sqlite3.Error, UnicodeDecodeError)
@@ -20,7 +24,8 @@ TROUBLE = (sqlite3.Error, UnicodeDecodeError)
 
 def explain(exc: Exception, path: str) -> errors.PostroomError:  # noqa: PLR0911 - one per cause
     """The error of ours that says what a driver's error means."""
-    code = CORRUPT if isinstance(exc, UnicodeDecodeError) else getattr(exc, "sqlite_errorcode", 0) & 0xFF
+    is_no_text = isinstance(exc, UnicodeDecodeError) or _NO_TEXT in str(exc)
+    code = CORRUPT if is_no_text else getattr(exc, "sqlite_errorcode", 0) & 0xFF
     facts = {"path": path, "cause": str(exc)}
     match code:
         case 5 | 6:
@@ -30,7 +35,7 @@ def explain(exc: Exception, path: str) -> errors.PostroomError:  # noqa: PLR0911
         case 11 | 26:
             return errors.StoreCorrupt(f"{path} is damaged, or is not a room ({exc})", **facts)
         case 13:
-            return errors.StoreFull(f"no space left for {path}: nothing was stored", **facts)
+            return errors.StoreFull(f"no space left for {path}: nothing was changed", **facts)
         case 14:
             problem = errors.StoreReadOnly(f"the room {path} cannot be opened", **facts)
             return _explained(path, problem, facts)
@@ -83,6 +88,30 @@ def _connect_readonly(path: str) -> sqlite3.Connection:
             raise
         connection = _open(path, "immutable=1")
     return connection
+
+
+def has_damaged_log(path: str) -> bool:
+    """Return True if the header of the log is damaged: SQLite would ignore the log, and overwrite it."""
+    try:
+        descriptor = os.open(path + "-wal", os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return False
+    try:
+        head = os.read(descriptor, LOG_HEADER)
+    finally:
+        os.close(descriptor)
+    return len(head) == LOG_HEADER and is_damaged_header(head)
+
+
+def is_damaged_header(head: bytes) -> bool:
+    """Return True if the header of a write-ahead log is not as SQLite writes it: its checksum is wrong."""
+    order = "big" if head[3] & 1 else "little"
+    first = second = 0
+    for at in (0, 8, 16):
+        first = (first + int.from_bytes(head[at : at + 4], order) + second) & 0xFFFFFFFF
+        second = (second + int.from_bytes(head[at + 4 : at + 8], order) + first) & 0xFFFFFFFF
+    expected = b"\x37\x7f\x06", first.to_bytes(4, "big"), second.to_bytes(4, "big")
+    return (head[:3], head[24:28], head[28:32]) != expected
 
 
 def create(path: str) -> None:

@@ -1,5 +1,6 @@
 """Brings a room's file to the schema this version knows. `schema.sql` is proven equal by a test."""
 
+import contextlib
 import os
 import sqlite3
 
@@ -17,10 +18,11 @@ _HERE = os.path.join(os.path.dirname(__file__), "migrations")
 
 def migrate(connection: sqlite3.Connection, path: str, now: int, patience: float) -> None:
     """Create or upgrade the schema, one process at a time; others find it done."""
-    _refuse_strangers(connection, path)
+    refuse_strangers(connection, path)
     _in_wal_mode(connection, patience)
     link.begin(connection, patience)
     try:
+        is_new = version(connection) == 0
         for number in range(version(connection) + 1, VERSION + 1):
             run(connection, number)
             _stamp(connection, number, now)
@@ -29,6 +31,11 @@ def migrate(connection: sqlite3.Connection, path: str, now: int, patience: float
         if connection.in_transaction:  # a full disk ends it by itself, and must be what is told
             connection.execute("ROLLBACK")
         raise
+    if is_new:
+        # A damaged log must not take the schema with it: a file without one looks like a room to be made.
+        label.here("room-made")
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 def version(connection: sqlite3.Connection) -> int:
@@ -74,7 +81,8 @@ def _stamp(connection: sqlite3.Connection, number: int, now: int) -> None:
     )
 
 
-def _refuse_strangers(connection: sqlite3.Connection, path: str) -> None:
+def refuse_strangers(connection: sqlite3.Connection, path: str) -> None:
+    """Refuse a SQLite file that another program made."""
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if tables and connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise errors.StoreCorrupt(f"{path} is a SQLite file of something else", path=path)

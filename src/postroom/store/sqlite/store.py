@@ -47,7 +47,9 @@ class SqliteStore:
         patience: float = 5.0,
         durability: str = "normal",
         create: bool = True,
+        replaces: bool = False,
     ) -> None:
+        """`replaces`: a backup is to be put in the place of what is here, so a lost room is no obstacle."""
         self.path = path
         self.tenant = tenant
         self.clock = clock
@@ -55,6 +57,7 @@ class SqliteStore:
         self.durability = durability
         self.readonly = False
         self._create = create
+        self._replaces = replaces
         self._pid = os.getpid()
         self._threads = ThreadLocal()
         self._checkpointer: Any = None
@@ -90,15 +93,19 @@ class SqliteStore:
 
     def _open(self) -> sqlite3.Connection:
         try:
-            exists = os.path.getsize(self.path) > 0
+            size = os.path.getsize(self.path)
         except OSError:
-            exists = False
+            size = 0
+        exists = size > 0
         if exists and host.owner_is_other(self.path):
             raise errors.StoreForeign(f"{self.path} belongs to another user", path=self.path)
         if not exists:
             if not self._create:
                 raise self._no_room()
+            self._refuse_remains()
             link.create(self.path)
+        else:
+            self._look_at_log(size)
         waited = 0.0
         while True:
             try:
@@ -122,6 +129,75 @@ class SqliteStore:
         more = {"hint": hint} if os.path.exists(os.path.join(events, "_head.json")) else {}
         return errors.NoRoom(f"there is no room at {self.path}", path=self.path, **more)
 
+    def _look_at_log(self, size: int) -> None:
+        """Open nothing beside a log that SQLite would not read, and then overwrite or remove."""
+        if link.has_damaged_log(self.path):
+            self._refuse_log()
+        elif 0 < size <= link.ONE_PAGE and self._has_log():
+            # The schema is in the log alone. A connection that only reads leaves the log there.
+            with contextlib.suppress(*link.TROUBLE):
+                connection = link.connect(self.path, readonly=True)
+                try:
+                    if migrate.version(connection) == 0:
+                        self._refuse_remains(connection)
+                finally:
+                    connection.close()
+
+    def _has_log(self) -> bool:
+        try:
+            return os.path.getsize(self.path + "-wal") > 0
+        except OSError:
+            return False
+
+    def _refuse_log(self) -> None:
+        from postroom.store.sqlite.log import has_commits  # noqa: PLC0415 - where it is damaged
+
+        for _ in range(link.SPINS + 2):  # another process may write the header now
+            link.pause()
+            if not link.has_damaged_log(self.path):
+                return
+        if has_commits(self.path):
+            raise self._damaged_log()
+
+    def _damaged_log(self) -> errors.StoreCorrupt:
+        log = f"{self.path}-wal"
+        hint = (
+            "Nothing was changed. Keep a copy of that file: the latest mail may be in it alone. "
+            "Rebuild the room from its journals: postroom replay --into NEW_HOME. "
+            f"To go on without what is in it, move it away: {log}"
+        )
+        return errors.StoreCorrupt(f"the write-ahead log {log} is damaged", hint=hint, path=log)
+
+    def _refuse_remains(self, connection: sqlite3.Connection | None = None) -> None:
+        """Make no room where there was one: its mail may be in its log, or in its journals, alone.
+
+        `connection`: to the room's file, which has no schema.
+        """
+        from postroom.store.sqlite.log import remains  # noqa: PLC0415 - where a room is made
+
+        if self._replaces or not (found := remains(self.path)):
+            return
+        for tries in range(link.SPINS + 3):  # another process may be making it: its log comes first
+            if self._is_made(connection):
+                return
+            link.pause(tries)
+        if found.endswith("-wal"):
+            raise self._damaged_log()
+        hint = (
+            "Rebuild it: postroom replay --into NEW_HOME. Or put a backup in its place:"
+            f" postroom restore FILE --yes. To make a new room, move the journals away: {found}"
+        )
+        raise errors.NoRoom(
+            f"the room at {self.path} is lost, and its journals are there", hint=hint, path=self.path
+        )
+
+    def _is_made(self, connection: sqlite3.Connection | None) -> bool:
+        if connection is not None:
+            return migrate.version(connection) > 0
+        with contextlib.suppress(OSError):
+            return os.path.getsize(self.path) > 0
+        return False
+
     def _open_readonly(self, cause: Exception) -> sqlite3.Connection:
         try:
             connection = self._checked(link.connect(self.path, readonly=True))
@@ -142,6 +218,11 @@ class SqliteStore:
     def _check(self, connection: sqlite3.Connection) -> None:
         version = migrate.version(connection)
         if version < migrate.VERSION:
+            if version == 0:
+                migrate.refuse_strangers(connection, self.path)
+                self._refuse_remains(connection)
+                if not self._create and migrate.version(connection) == 0:
+                    raise self._no_room()
             migrate.migrate(connection, self.path, self.clock(), self.patience)
         elif (
             version > migrate.VERSION

@@ -2,8 +2,9 @@
 
 import os
 import sqlite3
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import LiteralString
 
 from postroom import errors
@@ -11,6 +12,7 @@ from postroom.store.sqlite import connection as link
 
 PAGES_A_STEP = 1024
 BLOCK = 1 << 20
+MOST_TEXTS = 20  # values that are named
 
 
 class Upkeep:
@@ -28,6 +30,44 @@ class Upkeep:
         except sqlite3.DatabaseError as exc:
             return [str(link.explain(exc, self._path))]
         return [] if found == ["ok"] else found
+
+    def log(self) -> list[str]:
+        from postroom.store.sqlite.log import unread  # noqa: PLC0415 - only who verifies
+
+        if not unread(self._path):
+            return []
+        try:
+            link.begin(self._connection, self._patience)  # nobody is writing to it then
+        except sqlite3.Error as exc:
+            problem = link.explain(exc, self._path)
+            if not isinstance(problem, errors.StoreReadOnly):
+                raise problem from exc
+        try:
+            lost = unread(self._path)
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        if not lost:
+            return []
+        if self._path not in _kept_logs:  # else the last connection that is closed would remove the log
+            with suppress(sqlite3.Error):
+                _kept_logs[self._path] = link.connect(self._path, readonly=True)
+        what = f"{lost} {'transaction' if lost == 1 else 'transactions'}"
+        return [
+            f"the write-ahead log {self._path}-wal is damaged: {what} after the damage cannot be read; keep"
+            " a copy of that file; to rebuild the room from its journals: postroom replay --into NEW_HOME;"
+            " to let them go: postroom journal accept"
+        ]
+
+    def texts(self) -> list[str]:
+        connection = link.connect(self._path, readonly=True)
+        try:
+            connection.text_factory = bytes
+            return list(islice(_no_texts(connection), MOST_TEXTS))
+        except sqlite3.Error as exc:
+            raise link.explain(exc, self._path) from exc
+        finally:
+            connection.close()
 
     def copy(self, path: str) -> None:
         source, target = self._connection, sqlite3.connect(path, isolation_level=None)
@@ -107,6 +147,33 @@ class Upkeep:
         finally:
             self._connection.execute("DETACH DATABASE kept")
 
+
+def _no_texts(connection: sqlite3.Connection) -> Iterator[str]:
+    tables = connection.execute(
+        "SELECT name FROM pragma_table_list"
+        " WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite%'"
+    ).fetchall()
+    for (table,) in tables:
+        cursor = connection.execute(f'SELECT * FROM "{table.decode()}"')  # noqa: S608 - the schema's names
+        names = [column[0] for column in cursor.description]
+        for row in cursor:
+            for name, value in zip(names, row, strict=True):
+                if isinstance(value, bytes) and not _is_text(value):
+                    number = dict(zip(names, row, strict=True)).get("seq", row[0])
+                    which = number.decode("utf-8", "replace") if isinstance(number, bytes) else number
+                    yield f"{table.decode()} {which}: its {name} is not UTF-8"
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+# Connections that only read, to stores whose log is damaged: while one is open, no other removes the log.
+_kept_logs: dict[str, sqlite3.Connection] = {}
 
 # Closing any descriptor of a file drops every lock this process has on it, SQLite's own among them.
 # So the one that reads a room's file past SQLite stays open.
