@@ -85,6 +85,47 @@ def test_a_prompt_of_qwen_that_was_stopped_before_an_answer_is_proven_by_no_late
     assert trace(("tool_result", "%%nonce123 mail"), other, answer) is Trace.SHOWN, "it is kept"
 
 
+@pytest.mark.promise("only-a-model")
+def test_a_prompt_of_claude_that_was_taken_back_is_proven_by_no_later_answer(
+    tmp_path: os.PathLike[str],
+) -> None:
+    """Esc before an answer puts the prompt back as a draft: the next one goes on with what was before it."""
+    path = os.path.join(tmp_path, "chat.jsonl")
+
+    def trace(*lines: tuple[str, str, str, str]) -> Trace:
+        with open(path, "w", encoding="utf-8") as file:
+            for n, (kind, own, before, text) in enumerate(lines):
+                record = {
+                    "parentUuid": before or None,
+                    "type": kind,
+                    "timestamp": iso(HANDED + n),
+                    "uuid": own,
+                }
+                file.write(json.dumps({**record, "message": {"content": text}}, separators=(",", ":")) + "\n")
+        return Conversation(path, load("claude").marks).trace("nonce123", HANDED)
+
+    start = ("system", "a", "", "before")
+    one, mail = ("user", "b", "a", "ONE"), ("attachment", "c", "b", "%%nonce123 mail")
+    instead, answer = ("user", "d", "a", "TWO"), ("assistant", "e", "d", "two")
+    assert trace(start, one, mail) is Trace.THERE
+    assert trace(start, one, mail, instead) is Trace.THERE
+    assert trace(start, one, mail, instead, answer) is Trace.TAKEN_BACK
+    again = ("user", "f", "a", "THREE"), ("assistant", "g", "f", "three")
+    assert trace(start, one, mail, instead, *again) is Trace.TAKEN_BACK, "two were taken back"
+    stopped, on = ("user", "h", "c", "[Request interrupted by user]"), ("user", "i", "h", "go on")
+    assert trace(start, one, mail, stopped, on, ("assistant", "j", "i", "yes")) is Trace.SHOWN, "it was kept"
+    assert trace(start, one, mail, ("assistant", "k", "c", "one"), instead, answer) is Trace.SHOWN
+    tools = (
+        ("assistant", "l", "b", "a tool"),
+        ("user", "m", "l", '"tool_result"'),
+        ("attachment", "n", "m", "%%nonce123 mail"),
+    )
+    assert trace(start, one, *tools, instead, answer) is Trace.TAKEN_BACK, "rewound to before that turn"
+    assert (
+        trace(start, one, *tools, ("user", "o", "n", "steer"), ("assistant", "p", "o", "yes")) is Trace.SHOWN
+    )
+
+
 @pytest.mark.promise("hook-loss")
 def test_an_answer_without_it_tells_that_it_was_lost(record: Record) -> None:
     record.line(CALL)

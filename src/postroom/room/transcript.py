@@ -41,7 +41,7 @@ class _Line(NamedTuple):
     ours: bytes = b""  # the line itself, if a frame may be in it as the model was given it
     failure: Failure | None = None
     failed_at: str = ""
-    is_prompt: bool = False
+    prompt: bytes = b""  # the line itself, if it is a prompt
 
 
 _ANEW = _Line(ours=_REPLACED)
@@ -63,6 +63,7 @@ class Conversation:
         self._result = marks.result.encode()
         self._noise = [text.encode() for text in marks.noise]
         self._failure = marks.failure.encode()
+        self._path = path
         self._prompt = marks.prompt.encode()
         self._is_kept = bool(path and marks.reply)
         self._unread = _in_force(_backwards(path, until), marks)
@@ -98,7 +99,8 @@ class Conversation:
 
         mark, queue, handed = mark_of(nonce).encode(), self._marks.queue.encode(), iso(handed_at) or ""
         late = (iso(handed_at + _TO_QUEUE) or "") if wake else handed
-        spoken = answered = lacks = failed = is_replaced = has_lacked = is_followed = False
+        spoken = answered = lacks = failed = is_replaced = has_lacked = False
+        follower = b""  # the next prompt, if no answer stands between
         for line in self._lines():
             if line is _ANEW:  # an answer after it was not made from what was before it
                 is_replaced, has_lacked = True, has_lacked or (answered and lacks)
@@ -115,15 +117,37 @@ class Conversation:
             elif mark in line.ours:
                 if queue and queue in line.ours:
                     return Trace.QUEUED
-                if is_followed and spoken and line.is_prompt:
+                if follower and spoken and self._is_taken_back(line, follower):
                     return Trace.TAKEN_BACK
                 if answered or not is_replaced:
                     return Trace.SHOWN if answered else Trace.FAILED if failed else Trace.THERE
                 break
-            is_followed = (is_followed or line.is_prompt) and not line.at
+            follower = b"" if line.at else line.prompt or follower
         if has_lacked or answered:
             return Trace.LACKING if has_lacked or lacks else Trace.UNDECIDED
         return Trace.FAILED if failed else Trace.UNDECIDED
+
+    def _is_taken_back(self, line: _Line, follower: bytes) -> bool:
+        """Return True if a frame was in a prompt that is no part of what the next prompt goes on with.
+
+        Where lines name the one before them, the next prompt goes on with an older line than that prompt.
+        """
+        if not self._marks.parent:
+            return bool(line.prompt)
+        try:
+            goes_on_with = json.loads(follower).get(self._marks.parent)
+        except (ValueError, AttributeError, RecursionError):
+            return False
+        if not isinstance(goes_on_with, str):
+            return False
+        named, is_above = b'"uuid":' + json.dumps(goes_on_with).encode(), False
+        for text in _backwards(self._path):
+            if named in text:
+                return False
+            is_above = is_above or text == line.ours
+            if is_above and self._prompt in text and b'"tool_result"' not in text:
+                return True
+        return False
 
     def failure(self, since: int) -> Failure | None:
         """Return how the last turn failed, if it did after a moment and no model has answered since.
@@ -176,7 +200,7 @@ class Conversation:
         is_prompt = bool(self._prompt) and self._prompt in text
         if not (replies or is_result or is_ours or may_fail or is_prompt):
             return None
-        line = _Line("", is_result, text if is_ours else b"", is_prompt=is_prompt)
+        line = _Line("", is_result, text if is_ours else b"", prompt=text if is_prompt else b"")
         return self._told(line, text, replies, may_fail=may_fail) if replies or may_fail else line
 
     def _told(self, line: _Line, text: bytes, replies: list[bytes], *, may_fail: bool) -> _Line:

@@ -147,6 +147,8 @@ RUNTIME = Runtime(
         made=made,
         failure='"isApiErrorMessage":true',
         failed=failed,
+        prompt='"type":"user"',
+        parent="parentUuid",
     ),
     tools=tools,
     wake=Wake.WATCH,

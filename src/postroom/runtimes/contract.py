@@ -136,6 +136,9 @@ class Marks(NamedTuple):
     failure: str = ""  # in each line that may tell that a turn ended without an answer
     failed: Callable[[Json], Failure | None] | None = None  # what such a line tells; None: nothing of that
     prompt: str = ""  # in each prompt, where one that is stopped before an answer is taken back unnoted
+    parent: str = (
+        ""  # the key by which a line names the one before it, where prompts that were taken back stay
+    )
     retries: bool = False  # whether the turn may go on after such a line
 
 
