@@ -121,6 +121,8 @@ def test_a_prompt_of_claude_that_was_taken_back_is_proven_by_no_later_answer(
         ("attachment", "n", "m", "%%nonce123 mail"),
     )
     assert trace(start, one, *tools, instead, answer) is Trace.TAKEN_BACK, "rewound to before that turn"
+    late = ("user", "q", "n", "[Request interrupted by user]")
+    assert trace(start, one, *tools, late, instead, answer) is Trace.TAKEN_BACK, "stopped, and then rewound"
     assert (
         trace(start, one, *tools, ("user", "o", "n", "steer"), ("assistant", "p", "o", "yes")) is Trace.SHOWN
     )

@@ -100,7 +100,7 @@ class Conversation:
         mark, queue, handed = mark_of(nonce).encode(), self._marks.queue.encode(), iso(handed_at) or ""
         late = (iso(handed_at + _TO_QUEUE) or "") if wake else handed
         spoken = answered = lacks = failed = is_replaced = has_lacked = False
-        follower = b""  # the next prompt, if no answer stands between
+        followers = list[bytes]()  # the next prompts, as far as no answer stands between
         for line in self._lines():
             if line is _ANEW:  # an answer after it was not made from what was before it
                 is_replaced, has_lacked = True, has_lacked or (answered and lacks)
@@ -117,12 +117,12 @@ class Conversation:
             elif mark in line.ours:
                 if queue and queue in line.ours:
                     return Trace.QUEUED
-                if follower and spoken and self._is_taken_back(line, follower):
+                if spoken and any(self._is_taken_back(line, each) for each in followers):
                     return Trace.TAKEN_BACK
                 if answered or not is_replaced:
                     return Trace.SHOWN if answered else Trace.FAILED if failed else Trace.THERE
                 break
-            follower = b"" if line.at else line.prompt or follower
+            followers = [] if line.at else [*followers, line.prompt] if line.prompt else followers
         if has_lacked or answered:
             return Trace.LACKING if has_lacked or lacks else Trace.UNDECIDED
         return Trace.FAILED if failed else Trace.UNDECIDED
