@@ -454,7 +454,11 @@ def test_a_row_keeps_its_correlation_and_its_sender_can_wait_for_the_answer(
     )  # fmt: skip
     imported(cli, queue)
     said, told = sent(cli, "planner"), sent(cli, "builder")
-    assert {id: one["correlation"] for id, one in (said | told).items()} == {"1": "c-11", "2": "12", "3": "12"}
+    assert {id: one["correlation"] for id, one in (said | told).items()} == {
+        "1": "c-11",
+        "2": "12",
+        "3": "12",
+    }
     assert told["3"]["reply_to"] == said["2"]["id"]
     cli.ok("reply", said["1"]["id"], "All.", "--as", "builder")
     said = ("wait", "--correlation", "c-11", "--timeout", "0", "--as", "planner", "--json")

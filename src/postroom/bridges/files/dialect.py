@@ -140,7 +140,9 @@ def _word(value: Any) -> str:
 def _line(value: Any) -> str:
     """Return a word that the room can keep as a correlation; empty if it cannot."""
     word = _word(value)
-    fits = storable(word) == word and word.isprintable() and len(word.encode(errors="replace")) <= _LONGEST_LINE
+    fits = (
+        storable(word) == word and word.isprintable() and len(word.encode(errors="replace")) <= _LONGEST_LINE
+    )
     return word if fits else ""
 
 

@@ -47,8 +47,8 @@ _FOUND: Json = {
 }  # fmt: skip
 
 _WRITTEN: Json = {
-    "correlation": _told({"type": ["string", "integer"]}, "what it has in common with its answers, of the writer's "
-        "choice; `correlationId` and `correlation_id` mean it, too. An answer has that of what it answers"),
+    "correlation": _told({"type": ["string", "integer"]}, "what it has in common with its answers, of the "
+        "writer's choice; `correlationId` and `correlation_id` mean it, too. An answer has that of what it answers"),
 }  # fmt: skip
 
 LETTER: Json = {

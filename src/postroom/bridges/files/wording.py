@@ -23,7 +23,8 @@ def drafted(
         return draft(
             settings, to, body, type=type, payload=payload, home=home,
             subject=" ".join(letter.subject.split()), priority=letter.priority,
-            requires_ack=letter.requires_ack, correlation=letter.correlation, metadata={**(letter.metadata or {}), under: about},
+            requires_ack=letter.requires_ack, correlation=letter.correlation,
+            metadata={**(letter.metadata or {}), under: about},
         )._replace(key=key)  # fmt: skip
 
     text, payload = _noted(letter.body, letter.payload or (None if letter.body else read.rest) or None)

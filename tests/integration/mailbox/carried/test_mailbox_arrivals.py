@@ -433,7 +433,10 @@ def test_an_answer_has_the_correlation_of_what_it_answers(room: LocalRoom, bob: 
         drop(place.place, letter(from_="bob", to="planner", replyTo=asked.id, correlation="c-9"))
         place.carry()
         [mail] = room.peek("planner") or [room.wait_for_reply(asked.id, agent="planner", timeout=0)]
-        assert (mail.correlation, (mail.message.metadata or {})["mailbox"]["correlation"]) == (asked.id, "c-9")
+        assert (mail.correlation, (mail.message.metadata or {})["mailbox"]["correlation"]) == (
+            asked.id,
+            "c-9",
+        )
     finally:
         place.close()
     bob.carry()
