@@ -9,8 +9,8 @@ from postroom.clock import iso
 if TYPE_CHECKING:
     import argparse
 
-    from postroom.cli.context import Context
     from postroom.bridges.manifest import Manifest
+    from postroom.cli.context import Context
     from postroom.cli.distant import Distant
     from postroom.cli.parser import Parser
     from postroom.errors import UsageError
