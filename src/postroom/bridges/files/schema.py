@@ -48,7 +48,8 @@ _FOUND: Json = {
 
 _WRITTEN: Json = {
     "correlation": _told({"type": ["string", "integer"]}, "what it has in common with its answers, of the "
-        "writer's choice; `correlationId` and `correlation_id` mean it, too. An answer has that of what it answers"),
+        "writer's choice; `correlationId` and `correlation_id` mean it, too. An answer has that of what it "
+        "answers"),
 }  # fmt: skip
 
 LETTER: Json = {
