@@ -323,9 +323,38 @@ def test_a_command_refuses_for_now(home: str):
     assert (receipt["state"], receipt["reason"]) == ("stored", "deferred")
     shown = cli.ok("receipts", ref).out
     assert "waits: deferred, due " in shown
+    assert "refused 1 of 2: busy" in shown
+    again = cli.ok(*said, "--retry-after", "9h")
+    assert "Nothing was done: it is refused for now already, and comes again at" in again.err
+    assert "Nothing was done" not in found.err
+    assert (
+        cli.ok(*said, "--retry-after", "9h", "--json")
+        .json["note"]
+        .startswith("it is refused for now already")
+    )
+    assert cli.receipt(ref)["held_until"] == receipt["held_until"]
+    deferral = receipt["deferral"]
+    assert (deferral["words"], deferral["n"], deferral["limit"]) == ("busy", 1, 2)
     assert "you refused it for now" in " ".join(cli.ok("inbox", "--as", "builder").err.split())
     assert cli(*said, "--attempts", "2").code == 2
     assert cli(*said, "--retry-after", "soon").code == 2
+
+
+@pytest.mark.parametrize("far", [False, True], ids=["here", "over HTTP"])
+def test_its_sender_sees_why_it_was_refused_for_now_and_how_often(
+    room: LocalRoom, web: Served, clock: Clock, far: bool
+):
+    ref = room.send("builder", "build it").id
+    assert room.receipts(ref).deferrals == []
+    for n in (1, 2):
+        room.nack(ref, f"busy {n}", agent="builder", retry_after=60, backoff=1)
+        with postroom.open(web.url, token=web.token("planner")) as there:
+            told = (there if far else room).receipts(ref)
+        [delivery] = told.deliveries
+        found = told.deferral(delivery.recipient_id)
+        assert found == (delivery.recipient_id, f"busy {n}", n, 3, clock.now)
+        clock.advance(60)
+        room.sweep()
 
 
 def test_the_schema_allows_the_move_back_only_by_a_deferral(room: LocalRoom):

@@ -62,6 +62,20 @@ def test_a_daemon_that_is_needed_and_does_not_run_is_to_be_started(house: Tended
     assert problems(house) == {"no daemon runs, so no mail is brought to p/builder": "postroom up"}
 
 
+@pytest.mark.parametrize(
+    ("bridge", "still"),
+    [
+        ("tmux", "nothing is typed into the terminals of agents"),
+        ("files", "no mail is carried to or from the file mailboxes of p/builder"),
+        ("acp", "no mail is brought to p/builder"),
+    ],
+)
+def test_status_says_what_stands_still_without_a_daemon(house: Tended, bridge: str, still: str):
+    kept(house, pane="", bridge=bridge, process=host.identity())
+    told = house.line.ok("status", "--json").json["warnings"]
+    assert told == [f"no daemon runs, so {still}; see: postroom up"]
+
+
 def test_a_daemon_that_runs_is_told_with_its_edition_and_its_page_is_tried(house: Tended):
     house.configure(SERVES)
     house.start(serves=True)

@@ -441,3 +441,49 @@ def put(queue: Queue, text: str) -> None:
         return True
 
     eventually(is_put)
+
+
+@pytest.mark.promise("correlation")
+def test_a_row_keeps_its_correlation_and_its_sender_can_wait_for_the_answer(
+    cli: CommandLine, queue: Queue
+) -> None:
+    queue.ask("How far?", correlation_id="c-11")
+    queue.ask("And this?", correlation_id=12)
+    queue.put(
+        from_agent="builder", to_agent="planner", type="response", correlation_id="12", payload="Half.",
+    )  # fmt: skip
+    imported(cli, queue)
+    said, told = sent(cli, "planner"), sent(cli, "builder")
+    assert {id: one["correlation"] for id, one in (said | told).items()} == {
+        "1": "c-11",
+        "2": "12",
+        "3": "12",
+    }
+    assert told["3"]["reply_to"] == said["2"]["id"]
+    cli.ok("reply", said["1"]["id"], "All.", "--as", "builder")
+    said = ("wait", "--correlation", "c-11", "--timeout", "0", "--as", "planner", "--json")
+    [found] = cli.ok(*said).json["messages"]
+    assert (found["body"], found["correlation"]) == ("All.", "c-11")
+    assert imported(cli, queue)["state"] == "nothing_to_do"
+    assert cli.ok("verify", "--deep", "--json").json["problems"] == []
+
+
+@pytest.mark.promise("correlation")
+def test_a_row_that_is_followed_keeps_its_correlation(room: LocalRoom, queue: Queue) -> None:
+    with Follower(room, str(queue.path), {}, print) as follower:
+        queue.ask("which?", correlation_id="c")
+        follower.step()
+        queue.put(
+            from_agent="builder", to_agent="planner", type="response", correlation_id="c", payload="this"
+        )
+        follower.step()
+        [answer], [(asked, _)] = room.peek("planner"), room.sent("planner")
+        assert (asked.correlation, answer.correlation, answer.message.reply_to) == ("c", "c", asked.id)
+
+
+def test_what_cannot_be_a_correlation_stays_beside_the_message(cli: CommandLine, queue: Queue) -> None:
+    queue.ask("How far?", correlation_id="two\nlines")
+    imported(cli, queue)
+    said = sent(cli, "planner")["1"]
+    assert said["correlation"] is None
+    assert said["metadata"]["imported"]["rest"]["correlation_id"] == "two\nlines"

@@ -10,7 +10,7 @@ from postroom.model.ladder import RUNGS, Cause, Outcome, Priority, Reason, State
 
 if TYPE_CHECKING:
     from postroom.cli.output import Output
-    from postroom.model.message import Attempt, Delivery, Message, Receipts
+    from postroom.model.message import Attempt, Deferral, Delivery, Message, Receipts
 
 _EVIDENCE = {
     "transcript": "its transcript has it, and an answer after it",
@@ -44,7 +44,7 @@ def picture(receipts: "Receipts", out: "Output") -> str:
     parts = [_head(receipts.message, out)]
     for delivery in receipts.deliveries:
         attempts = [a for a in receipts.attempts if a.recipient_id == delivery.recipient_id]
-        parts.append(_delivery(delivery, attempts, out))
+        parts.append(_delivery(delivery, attempts, receipts.deferral(delivery.recipient_id), out))
         if cut := next((a.missing for a in reversed(attempts) if a.missing), 0):
             parts[-1] += " " * 10 + out.fold(_cut(receipts.message, cut), 12) + "\n"
     return "\n".join(parts)
@@ -65,7 +65,9 @@ def _head(message: "Message", out: "Output") -> str:
     return f"{first}\n          {one_line(gist(message, 66))}\n"
 
 
-def _delivery(delivery: "Delivery", attempts: "list[Attempt]", out: "Output") -> str:
+def _delivery(
+    delivery: "Delivery", attempts: "list[Attempt]", deferral: "Deferral | None", out: "Output"
+) -> str:
     names, times = rungs(delivery, out)
     indent = " " * 10
     lines = [
@@ -76,6 +78,9 @@ def _delivery(delivery: "Delivery", attempts: "list[Attempt]", out: "Output") ->
     if not lines[0]:
         lines[:2] = [out.paint(delivery.recipient.ljust(10), "bold") + names]
     lines += [indent + out.fold(line, 12) for line in _why(delivery, attempts)]
+    if deferral is not None and not ended(delivery.state):
+        refused = f"refused {deferral.n} of {deferral.limit}: {one_line(deferral.words)}"
+        lines.append(indent + out.fold(refused, 12))
     lines += [indent + _attempt(attempt, out) for attempt in attempts]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 

@@ -291,7 +291,7 @@ class Reader:
             item |= _content(said.get("payload"))
             correlation, type = _text(said.get("correlation_id")), _text(said.get("type"))
             answers = self._answers(row, correlation, sender, reader)
-            item["thread"] = correlation or None
+            item["thread"] = item["correlation_id"] = correlation or None
         else:
             item["body"], type = _text(said.get("body")), _text(said.get("type"))
             answers = _text(said.get("reply_to"))

@@ -312,12 +312,27 @@ class Event(NamedTuple):
         return self.agent_id or self.human_id or ""
 
 
+class Deferral(NamedTuple):
+    """The latest time that a recipient refused a message for now."""
+
+    recipient_id: str
+    words: str  # why
+    n: int  # of its refusals
+    limit: int  # after so many the message is dead
+    at: int
+
+
 class Receipts(NamedTuple):
     """How far one message got, with the evidence."""
 
     message: Message
     deliveries: list[Delivery]
     attempts: list[Attempt]
+    deferrals: list[Deferral] = []  # noqa: RUF012 - read only; at most one for each delivery
+
+    def deferral(self, recipient_id: str) -> Deferral | None:
+        """Return the latest refusal for now of one recipient."""
+        return next((one for one in self.deferrals if one.recipient_id == recipient_id), None)
 
 
 class Sent(NamedTuple):

@@ -87,8 +87,7 @@ def receipts(r: "Receipts") -> Document:
     document = wire.receipts(r)
     document["message"] = message(r.message)
     document["deliveries"] = [
-        {**told, **delivery(d), "history": told["history"]}
-        for told, d in zip(document["deliveries"], r.deliveries, strict=True)
+        {**told, **delivery(d)} for told, d in zip(document["deliveries"], r.deliveries, strict=True)
     ]
     return document
 

@@ -52,6 +52,8 @@ _ATTEMPT = document(
      "missing": NUMBER, "cause": MAYBE},
 )  # fmt: skip
 
+_DEFERRAL = document({"words": TEXT, "n": NUMBER, "limit": NUMBER, "at": MOMENT})
+
 _NAMED = {"type": "object", "additionalProperties": TEXT}
 _HEALTH: Json = {"type": "object", "additionalProperties": {"type": "string", "enum": ["running", "crashed"]}}
 
@@ -75,7 +77,7 @@ SHAPES: dict[str, Json] = {
         {"field": TEXT, "text": TEXT, "marks": listed(listed(NUMBER))})),
     "Attempt": _ATTEMPT,
     "Receipts": document(
-        {"message": ref("Message"), "deliveries": listed(also("Delivery", {"history": listed(_ATTEMPT)}))}
+        {"message": ref("Message"), "deliveries": listed(also("Delivery", {"history": listed(_ATTEMPT)}, deferral=_DEFERRAL))}
     ),
     "Agent": document(
         {"id": TEXT, "tenant": TEXT, "project": MAYBE, "name": TEXT, "address": TEXT, "kind": TEXT,

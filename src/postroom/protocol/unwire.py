@@ -16,6 +16,7 @@ from postroom.model.message import (
     Agent,
     AgentStatus,
     Attempt,
+    Deferral,
     Delivery,
     Event,
     Mail,
@@ -158,7 +159,12 @@ def hit(d: Document) -> Hit:
 @_understood
 def receipts(d: Document) -> Receipts:
     attempts = [attempt(one, each["seq"]) for each in d["deliveries"] for one in each["history"]]
-    return Receipts(message(d["message"]), deliveries(d["deliveries"]), attempts)
+    deferrals = [_deferral(one["deferral"], one) for one in d["deliveries"] if one.get("deferral")]
+    return Receipts(message(d["message"]), deliveries(d["deliveries"]), attempts, deferrals)
+
+
+def _deferral(d: Document, of: Document) -> Deferral:
+    return Deferral(of["recipient_id"], d["words"], d["n"], d["limit"], _at(d["at"]))
 
 
 def attempt(d: Document, seq: int) -> Attempt:

@@ -8,6 +8,7 @@ from postroom.model.message import (
     Agent,
     AgentStatus,
     Attempt,
+    Deferral,
     Delivery,
     Event,
     Mail,
@@ -151,10 +152,21 @@ def receipts(r: Receipts) -> Document:
     return {
         "message": message(r.message),
         "deliveries": [
-            {**delivery(d), "history": [attempt(a) for a in r.attempts if a.recipient_id == d.recipient_id]}
+            {
+                **delivery(d),
+                **_deferral(r.deferral(d.recipient_id)),
+                "history": [attempt(a) for a in r.attempts if a.recipient_id == d.recipient_id],
+            }
             for d in r.deliveries
         ],
     }
+
+
+def _deferral(d: Deferral | None) -> Document:
+    """Tell when, why and how often its recipient has refused it for now; nothing if it never has."""
+    if d is None:
+        return {}
+    return {"deferral": {"words": d.words, "n": d.n, "limit": d.limit, "at": iso(d.at)}}
 
 
 def manners(m: "Manners", now: int) -> Document:

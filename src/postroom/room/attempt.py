@@ -1,7 +1,7 @@
 """The attempts at a delivery, read from its history: every try, how it ended, and on what evidence."""
 
 from postroom.model.ladder import Cause, Evidence, Outcome
-from postroom.model.message import Attempt, Delivery, Event
+from postroom.model.message import Attempt, Deferral, Delivery, Event
 
 
 def attempts(delivery: Delivery, history: list[Event]) -> list[Attempt]:
@@ -13,6 +13,15 @@ def attempts(delivery: Delivery, history: list[Event]) -> list[Attempt]:
         elif tries and tries[-1].outcome is Outcome.OPEN:
             tries[-1] = _continued(tries[-1], event)
     return tries
+
+
+def deferral(delivery: Delivery, history: list[Event]) -> Deferral | None:
+    """Return the latest refusal for now in a delivery's events."""
+    for event in reversed(history):
+        if event.type == "delivery.deferred":
+            p = event.payload
+            return Deferral(delivery.recipient_id, p["words"], p["deferrals"], p["attempts"], event.timestamp)
+    return None
 
 
 def _opened(delivery: Delivery, event: Event) -> Attempt:

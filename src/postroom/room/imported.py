@@ -171,7 +171,7 @@ def _post(room: "LocalRoom", tx: "WriteTx", piece: Piece) -> tuple[Message, str]
     if begun or answered:
         wanted = wanted._replace(
             thread=begun and begun.id, reply_to=answered and answered.id,
-            correlation=answered and (answered.correlation or answered.id),
+            correlation=_correlation(wanted, answered),
         )  # fmt: skip
     message = compose(tx, lane, wanted)
     tx.post(message, lane.ids)
@@ -180,6 +180,13 @@ def _post(room: "LocalRoom", tx: "WriteTx", piece: Piece) -> tuple[Message, str]
 
         hold_new(room, tx, message, lane.recipients)
     return message, recipient.id
+
+
+def _correlation(wanted: Draft, answered: Message | None) -> str | None:
+    """Return what it shares with the message that it answers; else what it says itself."""
+    if answered is None:
+        return wanted.correlation
+    return answered.correlation or wanted.correlation or answered.id
 
 
 def _party(room: "LocalRoom", tx: "ReadTx", address: str) -> Agent:

@@ -266,7 +266,7 @@ class LocalRoom(Premises):
         return self.find_message(self.store.look(), ref)
 
     def receipts(self, ref: str) -> Receipts:
-        from postroom.room.attempt import attempts  # noqa: PLC0415 - not on the mail path
+        from postroom.room.attempt import attempts, deferral  # noqa: PLC0415 - not on the mail path
         from postroom.room.presence import as_shown  # noqa: PLC0415
 
         self.sweep()
@@ -274,10 +274,12 @@ class LocalRoom(Premises):
         with self.store.read() as tx:
             message = self.find_message(tx, ref)
             deliveries = [as_shown(self, tx, delivery) for delivery in tx.deliveries(message.seq)]
+            told = [(d, tx.history(d.seq, d.recipient_id)) for d in deliveries]
             return Receipts(
                 message,
                 deliveries,
-                [a for d in deliveries for a in attempts(d, tx.history(d.seq, d.recipient_id))],
+                [a for d, history in told for a in attempts(d, history)],
+                [found for d, history in told if (found := deferral(d, history))],
             )
 
     def sent(

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from queue import Queue
 
 import pytest
@@ -606,16 +607,30 @@ def test_an_agent_in_a_container_that_shares_only_its_mailbox_holds_a_conversati
     spaces = unshare("-m", "-n", "--pid", "--fork", "--kill-child")
     jail = [*spaces, "sh", "-ec", JAIL, "sh"]
     check_confined(spaces, [*jail, root, os.path.join(tree, "builder")], tree)
-    with subprocess.Popen([*jail, root, os.path.join(tree, "builder"), script]) as agent:
+    complaints = os.path.join(tmp_path, "complaints")
+    command = [*jail, root, os.path.join(tree, "builder"), script]
+    with open(complaints, "wb") as errors, subprocess.Popen(command, stderr=errors) as agent:
         try:
             for question in ("Is it built?", "And now?"):
                 answer = cli.ok("ask", "builder", question, "--as", "alice", "--timeout", "25", "--json").json
                 assert (answer["body"], answer["verified"]) == ("I have it.", "mailbox")
             thread = cli.ok("thread", answer["id"], "--json").json["messages"]
             assert [one["body"] for one in thread] == ["And now?", "I have it."]
+            builder = Agent(os.path.join(tree, "builder"))
+            said = {"from": "alice", "id": "m/1", "type": "note", "payload": {"text": "on one line"}}
+            builder.drop("1772445600000-0001.json", said)
+            until(lambda: "file:answer-m/1" in sent_keys(cli))
+            builder.drop("1772445600000-0002.json", {"from": "alice", "type": "note", "payload": "no id"})
+            until(lambda: builder.names("inbox") == [])
+            until(lambda: "no answer to" in Path(complaints).read_text(encoding="utf-8"))
         finally:
             agent.kill()
     assert Agent(os.path.join(tree, "builder")).names("outbox", "rejected") == []
+
+
+def sent_keys(cli: CommandLine) -> list[str]:
+    messages = cli.ok("sent", "--as", "builder", "--json").json["messages"]
+    return [one["key"] for one in messages if one["reply_to"]]
 
 
 def check_confined(spaces: list[str], jail: list[str], tree: str) -> None:

@@ -64,6 +64,8 @@ class Clerk:
             wanted: SendOptions = {**options(letter)}
             if answered is not None:
                 wanted["reply_to"] = answered.id
+            if letter.correlation:
+                wanted["correlation"] = letter.correlation
             if letter.thread:
                 wanted["thread"] = self._named(letter.thread).id
             sent = self._sent(letter, wanted)

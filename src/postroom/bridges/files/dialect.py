@@ -14,6 +14,7 @@ from postroom.clock import iso
 from postroom.errors import InvalidLetter
 from postroom.model.message import Json
 from postroom.room.identity import UNVERIFIED
+from postroom.text import storable
 
 _FIELDS: dict[str, tuple[str, ...]] = {
     "id": ("id", "message_id", "msg_id", "uuid"),
@@ -28,6 +29,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "requiresAck": ("requires_ack", "ack_required", "needs_ack"),
     "replyTo": ("reply_to", "in_reply_to", "parent_id", "reply_to_id"),
     "thread": ("thread", "thread_id", "conversation_id"),
+    "correlation": ("correlation_id", "correlation"),
     "metadata": ("metadata", "meta"),
 }
 _PRIORITIES = {
@@ -43,6 +45,7 @@ _ACKS = {
     "nack": "nack",
 }
 _EVERYBODY = ("*", "all", "@all", "everyone", "broadcast")
+_LONGEST_LINE = 1000  # bytes of a correlation
 _SECONDS = 10**11  # below, a number is a moment in seconds; above, in milliseconds
 
 
@@ -67,6 +70,7 @@ def read(item: Any, file: str, owner: str) -> Read:
         "priority": _priority(said.get("priority")) or "normal",
         "requiresAck": _is_true(said.get("requiresAck")),
         "thread": _word(said.get("thread")), "replyTo": _word(said.get("replyTo")),
+        "correlation": _word(said.get("correlation")),
     }  # fmt: skip
     return Read(letters.read(said), tuple(to), at, rest)
 
@@ -133,6 +137,15 @@ def _word(value: Any) -> str:
     return str(value) if is_number or isinstance(value, str) else ""
 
 
+def _line(value: Any) -> str:
+    """Return a word that the room can keep as a correlation; empty if it cannot."""
+    word = _word(value)
+    fits = (
+        storable(word) == word and word.isprintable() and len(word.encode(errors="replace")) <= _LONGEST_LINE
+    )
+    return word if fits else ""
+
+
 def _priority(value: Any) -> str:
     word = f"p{value}" if isinstance(value, int) and not isinstance(value, bool) else value
     word = word.strip().lower() if isinstance(word, str) else ""
@@ -182,6 +195,7 @@ _FITS: dict[str, Callable[[Any], object]] = {
     "id": _word,
     "thread": _word,
     "replyTo": _word,
+    "correlation": _line,
     "metadata": lambda value: isinstance(value, dict),
     "payload": lambda value: isinstance(value, (dict, str)),
 }

@@ -24,6 +24,7 @@ SUFFIX = ".json"
 _REJECTED = ".rejected"  # ends the name of a receipt that is called after a file
 ABOUT = "mailbox"  # what the metadata says of what lay in an inbox
 _KEY = "file:"  # before a writer's own id, as the room keeps it
+_CORRELATIONS = ("correlation", "correlationId", "correlation_id")
 _LONGEST_ID = 200  # characters
 _MOST = 10_000  # letters in one file
 _PLAIN = re.compile(r"(?!_[0-9a-f]{32}\Z)[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
@@ -44,6 +45,7 @@ class Letter(NamedTuple):
     metadata: Json | None = None
     thread: str | None = None
     reply_to: str | None = None
+    correlation: str | None = None
     requires_ack: bool = False
     expires_at: datetime | None = None
     timestamp: str = ""
@@ -112,7 +114,8 @@ def read(item: Any) -> Letter:
         id=_id(said), to=_text(said, "to"), sender=_text(said, "from"), type=_text(said, "type"),
         priority=_text(said, "priority") or "normal", subject=_text(said, "subject"), body=body,
         payload=payload, metadata=_object(said, "metadata"), thread=_text(said, "thread") or None,
-        reply_to=_text(said, "replyTo") or None, requires_ack=_flag(said, "requiresAck"),
+        reply_to=_text(said, "replyTo") or None, correlation=_correlation(said),
+        requires_ack=_flag(said, "requiresAck"),
         expires_at=_moment(said, "expiresAt"), timestamp=_text(said, "timestamp"),
         verified=_text(said, "verified"), may_be_repeat=_flag(said, "mayBeRepeat"),
     )  # fmt: skip
@@ -146,6 +149,16 @@ def _text(said: Json, field: str) -> str:
     if storable(found) != found:
         raise InvalidLetter(f"{field} has half a character, which nothing can hold", field=field)
     return found
+
+
+def _correlation(said: Json) -> str | None:
+    """Return what it has in common with its answers, under any of the usual names; a number as text."""
+    for field in _CORRELATIONS:
+        if field in said:
+            found = said[field]
+            is_number = isinstance(found, int) and not isinstance(found, bool) and abs(found) < 1 << 63
+            return str(found) if is_number else _text(said, field) or None
+    return None
 
 
 def _flag(said: Json, field: str) -> bool:

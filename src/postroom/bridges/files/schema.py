@@ -46,12 +46,20 @@ _FOUND: Json = {
         "themselves are in the room"),
 }  # fmt: skip
 
+_WRITTEN: Json = {
+    "correlation": _told({"type": ["string", "integer"]}, "what it has in common with its answers, of the "
+        "writer's choice; `correlationId` and `correlation_id` mean it, too. An answer has that of what it "
+        "answers"),
+}  # fmt: skip
+
 LETTER: Json = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "A letter in an outbox, as an agent writes it. What is not listed here is ignored.",
     "type": "object",
     "required": ["id"],
-    "properties": {key: schema if key == "id" else _or_null(schema) for key, schema in _BOTH.items()},
+    "properties": {
+        key: schema if key == "id" else _or_null(schema) for key, schema in {**_BOTH, **_WRITTEN}.items()
+    },
 }
 
 FOUND: Json = {

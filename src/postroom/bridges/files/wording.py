@@ -14,6 +14,8 @@ def drafted(
 ) -> Draft:
     """Draft what the room is given. `about` says where it came from; the metadata has it under a name."""
     letter = read.letter
+    if letter.correlation:
+        about["correlation"] = letter.correlation
     if read.rest and (letter.body or letter.payload):
         about["rest"] = read.rest
 
@@ -21,7 +23,8 @@ def drafted(
         return draft(
             settings, to, body, type=type, payload=payload, home=home,
             subject=" ".join(letter.subject.split()), priority=letter.priority,
-            requires_ack=letter.requires_ack, metadata={**(letter.metadata or {}), under: about},
+            requires_ack=letter.requires_ack, correlation=letter.correlation,
+            metadata={**(letter.metadata or {}), under: about},
         )._replace(key=key)  # fmt: skip
 
     text, payload = _noted(letter.body, letter.payload or (None if letter.body else read.rest) or None)

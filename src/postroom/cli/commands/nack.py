@@ -59,10 +59,18 @@ def _defer(args: "argparse.Namespace", context: "Context") -> int:
             from postroom.errors import InvalidValue
 
             raise InvalidValue(f"--{name} needs --retry-after", field=name, hint="Add: --retry-after 5m")
-    delivery = context.room().nack(
+    room = context.room()
+    now = room.now()
+    delivery = room.nack(
         args.id, args.reason, retry_after=None if args.retry_after is None else span(args.retry_after),
         attempts=args.attempts, backoff=args.backoff,
     )  # fmt: skip
+    deferral = room.receipts(args.id).deferral(delivery.recipient_id)
+    if delivery.due_at is not None and deferral is not None and deferral.at < now:
+        note = f"it is refused for now already, and comes again at {minute(delivery.due_at)}"
+        show(delivery, context, note)
+        context.note(f"Nothing was done: {note}.")
+        return 0
     show(delivery, context)
     if delivery.due_at is not None:
         context.note(f"It comes again at {minute(delivery.due_at)}.")

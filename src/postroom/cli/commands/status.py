@@ -9,6 +9,7 @@ from postroom.clock import iso
 if TYPE_CHECKING:
     import argparse
 
+    from postroom.bridges.manifest import Manifest
     from postroom.cli.context import Context
     from postroom.cli.distant import Distant
     from postroom.cli.parser import Parser
@@ -24,6 +25,8 @@ EXAMPLES = """\
   postroom status --json"""
 
 WAL_LIMIT = 64 << 20
+_TYPED, _FILES = ("tmux", "pty"), "files"  # bridges that type into terminals; the one of file mailboxes
+_NAMED = 5  # agents of several
 
 
 def add_arguments(parser: "Parser") -> None: ...
@@ -128,7 +131,10 @@ def _daemon(home: str) -> dict[str, Any]:
     from postroom.bridges.manifest import every
     from postroom.daemon.place import log_path, running
 
-    facts: dict[str, Any] = {"running": False, "log": log_path(home), "wanted": len(every(home))}
+    found = every(home)
+    facts: dict[str, Any] = {
+        "running": False, "log": log_path(home), "wanted": len(found), "stands_still": _standing_still(found),
+    }  # fmt: skip
     if not (process := running(home)):
         return facts
     from postroom.daemon.control import ask, objection
@@ -145,6 +151,24 @@ def _daemon(home: str) -> dict[str, Any]:
     more = {"page": said.get("web"), "config": said.get("config"), "logs": said.get("log"),
             "spans": said.get("spans")}  # fmt: skip
     return facts | {"running": True, "since": since, "other": other, **kept, **more}
+
+
+def _standing_still(kept: "list[Manifest]") -> str:
+    """Say what the daemon does for those agents, and does not do while it does not run."""
+    typed = any(one.bridge in _TYPED for one in kept)
+    files = [one.address for one in kept if one.bridge == _FILES]
+    others = [one.address for one in kept if one.bridge not in (*_TYPED, _FILES)]
+    found = ["nothing is typed into the terminals of agents"] if typed else []
+    if files:
+        found.append(f"no mail is carried to or from the file mailboxes of {_some(files)}")
+    if others:
+        found.append(f"no mail is brought to {_some(others)}")
+    return ", and ".join(found)
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _about_journal(facts: dict[str, Any]) -> str:
@@ -228,7 +252,7 @@ def _warnings(report: dict[str, Any]) -> list[str]:
             where = f"{one['path']}/.postroom/rejected"
             found.append(f"put aside, not letters: {one['rejected']} in {where}; see: postroom doctor")
     if report["daemon"]["wanted"] and not report["daemon"]["running"]:
-        found.append("no daemon runs, so nothing is typed into the terminals of agents; see: postroom up")
+        found.append(f"no daemon runs, so {report['daemon']['stands_still']}; see: postroom up")
     if report["daemon"].get("other"):
         found.append(report["daemon"]["other"])
     found += _daemon_warnings(report["daemon"])

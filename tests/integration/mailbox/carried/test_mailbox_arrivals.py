@@ -409,3 +409,38 @@ def test_a_message_that_another_stores_after_the_files_were_looked_for_is_no_sec
     assert len(times) == 2
     assert states(room, bob) == [("hello", "seen")]
     assert bob.names("inbox", "rejected") == ["again.json"]
+
+
+@pytest.mark.promise("correlation")
+@pytest.mark.parametrize("field", ["correlation", "correlationId", "correlation_id"])
+def test_a_letter_keeps_the_correlation_that_it_was_given(room: LocalRoom, bob: Postal, field: str) -> None:
+    drop(bob.place, letter(from_="alice", **{field: "c-11"}))
+    bob.carry()
+    [mail] = mails(room, bob)
+    assert mail.correlation == "c-11"
+    assert "rest" not in (mail.message.metadata or {})["mailbox"]
+    bob.put("a.json", {"id": "1", "replyTo": mail.id, "payload": "half"})
+    bob.carry()
+    assert room.wait_for_reply("c-11", agent="alice", timeout=0).body == "half"
+
+
+def test_an_answer_has_the_correlation_of_what_it_answers(room: LocalRoom, bob: Postal) -> None:
+    room.join("planner")
+    asked = room.send("bob", "how far?", type="request", sender="planner")
+    drop(bob.place, letter(from_="alice", correlation={"no": "text"}))
+    place = Postal(room, os.path.dirname(bob.place), "planner")
+    try:
+        drop(place.place, letter(from_="bob", to="planner", replyTo=asked.id, correlation="c-9"))
+        place.carry()
+        [mail] = room.peek("planner") or [room.wait_for_reply(asked.id, agent="planner", timeout=0)]
+        assert (mail.correlation, (mail.message.metadata or {})["mailbox"]["correlation"]) == (
+            asked.id,
+            "c-9",
+        )
+    finally:
+        place.close()
+    bob.carry()
+    [strange] = [one for one in mails(room, bob) if one.sender == "alice"]
+    assert (strange.correlation, (strange.message.metadata or {})["mailbox"]["rest"]) == (
+        None, {"correlation": {"no": "text"}},
+    )  # fmt: skip

@@ -534,3 +534,21 @@ def test_the_letter_about_what_was_set_aside_is_written_though_its_carrier_was_k
     bob.again()
     bob.again()
     assert [one["subject"] for one in bob.inbox()] == ["A letter was set aside"]
+
+
+@pytest.mark.promise("correlation")
+@pytest.mark.parametrize("field", ["correlation", "correlationId", "correlation_id"])
+def test_a_letter_is_sent_with_its_correlation(room: LocalRoom, bob: Postal, field: str) -> None:
+    said = {"id": "1", "to": "alice", "type": "request", "payload": "how far?", field: "c-11"}
+    bob.put("a.json", said)
+    bob.carry()
+    [mail] = room.peek("alice")
+    assert mail.correlation == "c-11"
+    bob.put("a.json", said)  # its writer was killed, and writes it again
+    bob.carry()
+    assert (len(room.peek("alice")), bob.names("outbox", "rejected")) == (1, [])
+    room.reply(mail.id, "half", agent="alice")
+    assert room.wait_for_reply("c-11", agent="bob", timeout=0).body == "half"
+    bob.put("b.json", {"id": "2", "to": "alice", "payload": "x", field: ["no text"]})
+    bob.carry()
+    assert bob.names("outbox", "rejected") == ["b.json"]
