@@ -254,7 +254,7 @@ def test_what_is_no_letter_of_this_room_is_put_aside_and_never_followed(
     with open(journal.path(home), encoding="utf-8") as file:
         assert file.read().count("spool ") == 10
     warnings = CommandLine(home).ok("status", "--json").json["warnings"]
-    assert any("put aside, because they are not letters: 10" in warning for warning in warnings)
+    assert any("put aside, not letters: 10" in warning for warning in warnings)
 
 
 @pytest.mark.promise("spool-hostile")
