@@ -392,13 +392,14 @@ def test_who_may_bear_a_name_is_asked_of_the_store_once(
     codex.terminal(POSTROOM_AGENT="frontend")
     name = name_of(codex.thread("t1"))
     look, asked = room.store.look(), list[str]()
-    rows = type(look).rows
+    reader: Any = type(look)
+    rows = reader.rows
 
     def noted(tx: Any, statement: str, values: Any) -> Any:
         asked.append(statement)
         return rows(tx, statement, values)
 
-    monkeypatch.setattr(type(look), "rows", noted)
+    monkeypatch.setattr(reader, "rows", noted)
     found = bearer_in_doubt(look, "p", "frontend")
     assert found is not None
     assert found.name == name

@@ -12,7 +12,7 @@ import postroom
 from postroom.errors import NoAnswer, PostroomError, Refused, TimedOut, UnknownMessage
 from postroom.model.ladder import State
 from postroom.model.message import Mail
-from postroom.room import ask, wait
+from postroom.room import aio, ask, wait
 from postroom.room.local import LocalRoom
 from tests.clockwork import Clock
 from tests.commandline import CommandLine
@@ -84,13 +84,13 @@ def test_a_reply_wakes_who_waits_by_the_bell(
         slept(self, left)
 
     monkeypatch.setattr(wait._Sleep, "until_reason", announced)
-    readable = postroom.room.aio._readable
+    readable = aio._readable
 
     async def told(waiter: Any, pause: float) -> None:
         sleeps.set()
         await readable(waiter, pause)
 
-    monkeypatch.setattr("postroom.room.aio._readable", told)
+    monkeypatch.setattr(aio, "_readable", told)
     sent = room.send("builder", "how far?", type="request", correlation="c-1")
     found: Future[Mail] = Future()
 
