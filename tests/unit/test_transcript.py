@@ -289,6 +289,16 @@ def test_a_restored_answer_is_not_an_answer_to_what_was_handed_out(tmp_path: os.
     assert chat.write(chat.user("4", "go on"), chat.model("5")) is Trace.LACKING
 
 
+@pytest.mark.promise("only-a-model")
+def test_a_warning_that_quotes_the_mail_is_not_what_the_model_was_given(tmp_path: os.PathLike[str]) -> None:
+    """Gemini CLI writes what AfterAgent said for the person first, and for the model a moment later."""
+    chat = Chat(tmp_path)
+    warning = chat.user("1", MAIL) | {"type": "warning", "content": f"Agent execution blocked: {MAIL}"}
+    assert chat.write(warning, chat.model("2")) is not Trace.SHOWN
+    assert chat.write(chat.user("3", MAIL)) is Trace.THERE
+    assert chat.write(chat.model("4")) is Trace.SHOWN
+
+
 @pytest.mark.promise("hook-proof")
 def test_what_was_answered_and_then_compressed_away_was_shown(tmp_path: os.PathLike[str]) -> None:
     """In the middle of a turn, say, before the event at its end is told."""

@@ -89,7 +89,13 @@ RUNTIME = Runtime(
     say=context,
     key="${GEMINI_SESSION_ID:-p$PPID}",
     signs=("GEMINI_CLI",),
-    marks=Marks(reply='"type":"gemini"', made=made, whole=("$set", "messages"), back="$rewindTo"),
+    marks=Marks(
+        reply='"type":"gemini"',
+        noise=('"type":"warning"', '"type":"info"'),  # for the person: what AfterAgent said is in one, too
+        made=made,
+        whole=("$set", "messages"),
+        back="$rewindTo",
+    ),
     tools=tools,
     programs=("gemini", "node"),
     crowds=("--acp", "--experimental-acp"),
