@@ -24,7 +24,7 @@ from tests.process import ROOT, Child, environment
 ELSEWHERE = (
     "journal-", "snapshot-", "prune-", "redact-", "backup-", "restore-", "attachment-", "blob-", "spill-",
     "migrating", "hook-", "before-typing", "typed", "submitted", "letter-", "copied", "after-import",
-    "follow-",
+    "follow-", "room-made",
 )  # fmt: skip
 
 
