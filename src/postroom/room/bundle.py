@@ -10,8 +10,8 @@ from postroom.errors import PostroomError
 from postroom.model import ids
 from postroom.model.message import Mail
 from postroom.room import directory
+from postroom.room.full_disk import spends
 from postroom.room.offer import claim, context, put_in_order
-from postroom.room.reserve import spends
 from postroom.room.unit import Unit
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from postroom.model.ladder import Cause, Priority, State
 from postroom.model.message import Mail, first_delivery, make
 from postroom.room import one
 from postroom.room.deferral import is_deferred
+from postroom.room.full_disk import spent
 from postroom.room.hand import NOTHING
 from postroom.room.offer import claim, context, guard_lease
-from postroom.room.reserve import spent
 from postroom.room.rest import keep_resting
 from postroom.room.settle import see
 from postroom.room.sweep import give_back, is_due, is_offered, reap

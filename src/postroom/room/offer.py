@@ -9,7 +9,7 @@ from postroom.model.context import context_id, session_id
 from postroom.model.ladder import Cause, Outcome, State, move
 from postroom.model.message import Agent, Delivery, Json, Lease, Mail, Message, make
 from postroom.room import directory, one
-from postroom.room.reserve import spends
+from postroom.room.full_disk import spends
 from postroom.room.rest import keep_resting
 from postroom.room.sweep import act_on_due, give_back, is_due, is_offered, reap
 from postroom.room.unit import Unit

@@ -5,7 +5,6 @@ the write-ahead log holds, and give it back at once: senders, and other programs
 """
 
 import contextlib
-import functools
 import os
 import sqlite3
 from collections.abc import Callable
@@ -65,32 +64,6 @@ def is_full(store: str) -> StoreError | None:
     return None if obstacle is None else of_file(obstacle, store, path=store)
 
 
-def spends(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a use case, whose first argument is the room, be done with the reserve where the disk is full."""
-
-    @functools.wraps(function)
-    def spending(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return function(*args, **kwargs)
-        except StoreFull:
-            room: Any = args[0]
-            if not _lend(room):
-                raise
-        return _borrowing(room, lambda: function(*args, **kwargs))
-
-    return spending
-
-
-def spent(room: "Premises", act: Callable[[], T]) -> T:
-    """Do the same with an act of a few statements."""
-    try:
-        return act()
-    except StoreFull:
-        if not _lend(room):
-            raise
-    return _borrowing(room, act)
-
-
 def borrowed(room: "Premises", act: Callable[[], T]) -> T:
     """Do what has just failed because the disk is full, with the reserve; or raise `StoreFull` again.
 
@@ -104,11 +77,11 @@ def borrowed(room: "Premises", act: Callable[[], T]) -> T:
             hint=f"Nothing was changed. Free at least {size} on that disk, and try again.",
             path=room.store.path, wanted_bytes=wanted,
         )  # fmt: skip
-    _lend(room)
-    return _borrowing(room, act)
+    lend(room)
+    return borrowing(room, act)
 
 
-def _borrowing(room: "Premises", act: Callable[[], T]) -> T:
+def borrowing(room: "Premises", act: Callable[[], T]) -> T:
     try:
         return act()
     finally:
@@ -117,7 +90,7 @@ def _borrowing(room: "Premises", act: Callable[[], T]) -> T:
             _fill(room.home, room.settings.reserve_bytes)
 
 
-def _lend(room: "Premises") -> bool:
+def lend(room: "Premises") -> bool:
     """Give the reserve's space back to the disk; True if that, or what the log held, made any difference."""
     had = held(room.home)
     with contextlib.suppress(OSError):

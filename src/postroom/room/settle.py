@@ -9,8 +9,8 @@ from postroom.model.message import Agent, Delivery, Json, Mail, Message, Sent
 from postroom.room import directory, one
 from postroom.room.bounce import bounce
 from postroom.room.draft import GATE, REQUEST, check_text, draft
+from postroom.room.full_disk import spends
 from postroom.room.probe import scope_of
-from postroom.room.reserve import spends
 from postroom.room.send import (
     UNCHECKED,
     admitted,

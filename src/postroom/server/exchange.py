@@ -22,7 +22,7 @@ from postroom.bell.polling import SECONDS
 from postroom.errors import PostroomError, StoreBusy, StoreFull
 from postroom.model.ladder import Evidence
 from postroom.model.message import Mail, Message, make
-from postroom.room import reserve
+from postroom.room import full_disk
 from postroom.room.handout import (
     Claim,
     Cursor,
@@ -329,7 +329,7 @@ class Exchange:
             try:
                 gone = await self._soon(act)
             except StoreFull:  # what is claimed, seen or given back needs little, and is worth the reserve
-                gone = await self.do(partial(reserve.spent, self._desk.room, act))
+                gone = await self.do(partial(full_disk.spent, self._desk.room, act))
         except Exception as exc:
             if isinstance(exc, PostroomError):
                 _log.warning("mail is handed out later", extra={"facts": {"error": str(exc)}})
