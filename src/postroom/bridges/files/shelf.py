@@ -14,7 +14,7 @@ class Folder(StrEnum):
 
     INBOX = "inbox"  # the agent reads it
     READ = "inbox/processed"  # and puts there what it has read
-    REFUSED = "inbox/rejected"  # what lay in the inbox, and is no letter; made when there is some
+    REFUSED = "inbox/rejected"  # files in the inbox that are not letters; made when there is some
     OUTBOX = "outbox"  # the agent writes it
     TAKING = "outbox/.taking"  # what is being taken in just now, where its writer does not look
     TAKEN = "outbox/processed"
